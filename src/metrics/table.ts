@@ -1,0 +1,219 @@
+/*
+ * Every metric that tallygate exposes, once: name, type, help, unit, labels with their closed sets of
+ * values, buckets, and how to add it up over processes. The recorder, the exposition, the boards and
+ * the docs draw on this table, so a name is spelt here and nowhere else.
+ *
+ * Adding a metric: a row here, a source for it in `wire.ts`, a line in CHANGELOG.md.
+ */
+import { outcomes, verdicts } from '../core/decision.js'
+
+export type MetricType = 'counter' | 'gauge' | 'histogram'
+
+/** Base units only, as Prometheus asks. `one` is a plain count, `ratio` is 0 to 1. */
+export type Unit = 'one' | 'seconds' | 'bytes' | 'ratio' | 'timestamp'
+
+/**
+ * How the series of several processes make one figure: `sum` them; take the `max` (a figure that each
+ * process reads from the same place); or show each `one` for itself.
+ */
+export type Aggregate = 'sum' | 'max' | 'one'
+
+export interface MetricRow {
+  readonly name: string
+  readonly type: MetricType
+  readonly help: string
+  readonly unit: Unit
+  readonly labels: readonly string[]
+  readonly aggregate: Aggregate
+  /** Upper bounds of a histogram's buckets, in its unit, without +Inf. */
+  readonly buckets?: readonly number[]
+}
+
+/** The values of the labels whose set is closed; other labels take rule names or route templates. */
+export const labelValues = {
+  outcome: outcomes,
+  verdict: verdicts,
+  mode: ['enforce', 'shadow'],
+  window: ['minute', 'hour', 'day', 'week'],
+  period: ['current', 'previous'],
+  result: ['ok', 'failed'],
+  state: ['expired', 'live'],
+} as const
+
+const durationBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+const flushBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5]
+
+export const metrics = {
+  requests: {
+    name: 'tallygate_requests_total',
+    type: 'counter',
+    help: 'Requests that the gate has seen to their end, by what became of them.',
+    unit: 'one',
+    labels: ['outcome'],
+    aggregate: 'sum',
+  },
+  ruleDecisions: {
+    name: 'tallygate_rule_decisions_total',
+    type: 'counter',
+    help: 'Attempts that a rule has judged, by its verdict: within, near or over its limit.',
+    unit: 'one',
+    labels: ['rule', 'mode', 'verdict'],
+    aggregate: 'sum',
+  },
+  ruleLimit: {
+    name: 'tallygate_rule_limit',
+    type: 'gauge',
+    help: 'Limit of a rule, in cost units a window.',
+    unit: 'one',
+    labels: ['rule'],
+    aggregate: 'max',
+  },
+  ruleWindowSeconds: {
+    name: 'tallygate_rule_window_seconds',
+    type: 'gauge',
+    help: 'Window of a rule.',
+    unit: 'seconds',
+    labels: ['rule'],
+    aggregate: 'max',
+  },
+  ruleInfo: {
+    name: 'tallygate_rule_info',
+    type: 'gauge',
+    help: 'How a rule is set up; the value is always 1.',
+    unit: 'one',
+    labels: ['rule', 'algorithm', 'key', 'mode'],
+    aggregate: 'max',
+  },
+  ruleUtilization: {
+    name: 'tallygate_rule_utilization_ratio',
+    type: 'gauge',
+    help: 'Highest usage of any key as a share of the limit, in the current or the last window.',
+    unit: 'ratio',
+    labels: ['rule'],
+    aggregate: 'max',
+  },
+  ruleKeys: {
+    name: 'tallygate_rule_keys',
+    type: 'gauge',
+    help: 'Keys that a rule tracks now.',
+    unit: 'one',
+    labels: ['rule'],
+    aggregate: 'sum',
+  },
+  ruleKeysMax: {
+    name: 'tallygate_rule_keys_max',
+    type: 'gauge',
+    help: 'Most keys that a rule may track at once.',
+    unit: 'one',
+    labels: ['rule'],
+    aggregate: 'sum',
+  },
+  ruleEvictions: {
+    name: 'tallygate_rule_evictions_total',
+    type: 'counter',
+    help: 'Keys dropped: expired ones as a matter of course, live ones because the table was full.',
+    unit: 'one',
+    labels: ['rule', 'state'],
+    aggregate: 'sum',
+  },
+  windowRequests: {
+    name: 'tallygate_window_requests',
+    type: 'gauge',
+    help: 'Requests in a calendar window, the current or the previous one, as kept in the database.',
+    unit: 'one',
+    labels: ['database', 'window', 'period', 'outcome'],
+    aggregate: 'max',
+  },
+  tallyFlushDuration: {
+    name: 'tallygate_tally_flush_duration_seconds',
+    type: 'histogram',
+    help: 'Time that a flush of the tallies took.',
+    unit: 'seconds',
+    labels: [],
+    aggregate: 'sum',
+    buckets: flushBuckets,
+  },
+  tallyFlushes: {
+    name: 'tallygate_tally_flushes_total',
+    type: 'counter',
+    help: 'Flushes of the tallies, by result.',
+    unit: 'one',
+    labels: ['result'],
+    aggregate: 'sum',
+  },
+  tallyPending: {
+    name: 'tallygate_tally_pending_requests',
+    type: 'gauge',
+    help: 'Requests counted in memory and not yet in the database.',
+    unit: 'one',
+    labels: [],
+    aggregate: 'sum',
+  },
+  tallyLost: {
+    name: 'tallygate_tally_lost_requests_total',
+    type: 'counter',
+    help: 'Requests whose counts were dropped because the buffer for a failing database was full.',
+    unit: 'one',
+    labels: [],
+    aggregate: 'sum',
+  },
+  tallyLastFlush: {
+    name: 'tallygate_tally_last_flush_timestamp_seconds',
+    type: 'gauge',
+    help: 'Time of the last flush that succeeded; the start time until the first.',
+    unit: 'timestamp',
+    labels: [],
+    aggregate: 'one',
+  },
+  databaseSize: {
+    name: 'tallygate_database_size_bytes',
+    type: 'gauge',
+    help: 'Size of the SQLite database file; 0 for tallies kept in memory.',
+    unit: 'bytes',
+    labels: [],
+    aggregate: 'max',
+  },
+  databaseUp: {
+    name: 'tallygate_database_up',
+    type: 'gauge',
+    help: '1 if the last flush succeeded, else 0.',
+    unit: 'one',
+    labels: [],
+    aggregate: 'one',
+  },
+  adminAuthFailures: {
+    name: 'tallygate_admin_auth_failures_total',
+    type: 'counter',
+    help: 'Requests to the admin routes that carried a wrong token.',
+    unit: 'one',
+    labels: [],
+    aggregate: 'sum',
+  },
+  httpRequestDuration: {
+    name: 'tallygate_http_request_duration_seconds',
+    type: 'histogram',
+    help: 'Time from a request to the end of its response, in the bundled app.',
+    unit: 'seconds',
+    labels: ['method', 'route', 'code'],
+    aggregate: 'sum',
+    buckets: durationBuckets,
+  },
+  sessions: {
+    name: 'tallygate_sessions',
+    type: 'gauge',
+    help: 'Sessions in the session store of the bundled app that have not expired.',
+    unit: 'one',
+    labels: [],
+    aggregate: 'max',
+  },
+  buildInfo: {
+    name: 'tallygate_build_info',
+    type: 'gauge',
+    help: 'Version of tallygate and of Node.js; the value is always 1.',
+    unit: 'one',
+    labels: ['version', 'node'],
+    aggregate: 'one',
+  },
+} as const satisfies Record<string, MetricRow>
+
+export type MetricId = keyof typeof metrics

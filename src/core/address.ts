@@ -1,0 +1,51 @@
+/*
+ * Client addresses: one spelling for one client. IPv4-mapped IPv6 is the IPv4 address, judged by its bits;
+ * brackets, a port and a zone are dropped; other IPv6 is cut to a prefix, because one subscriber owns at
+ * least a /64. Translated addresses (NAT64) keep all bits, because there each is a client of its own.
+ *
+ * Plain IPv4, nearly all of what is seen, takes one regular expression; the rest is ipaddr.js.
+ */
+import ipaddr from 'ipaddr.js'
+
+const plainIPv4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/
+
+const nat64Ranges = ['64:ff9b::/96', '64:ff9b:1::/48'].map((range) => ipaddr.IPv6.parseCIDR(range))
+
+/**
+ * The canonical text of an address, or null where `text` holds none.
+ *
+ * @example canonicalAddress('[::FFFF:102:304]:8080') // '1.2.3.4'
+ */
+export function canonicalAddress(text: string): string | null {
+  if (plainIPv4.test(text)) return text
+  const bare = withoutDecoration(text)
+  if (plainIPv4.test(bare)) return bare
+  if (!ipaddr.IPv6.isValid(bare)) return null
+  const address = ipaddr.IPv6.parse(bare)
+  return address.isIPv4MappedAddress() ? address.toIPv4Address().toString() : address.toString()
+}
+
+/**
+ * The part of an address that makes one client.
+ *
+ * @param text as given by a socket or a proxy; what is no address is its own key.
+ * @param ipv6Prefix bits of an IPv6 address that are kept, 1 to 128.
+ */
+export function clientAddress(text: string, ipv6Prefix: number): string {
+  if (plainIPv4.test(text)) return text
+  const canonical = canonicalAddress(text)
+  if (canonical === null) return text
+  if (ipv6Prefix === 128 || !canonical.includes(':')) return canonical
+  const address = ipaddr.IPv6.parse(canonical)
+  if (nat64Ranges.some((range) => address.match(range))) return canonical
+  return ipaddr.IPv6.networkAddressFromCIDR(`${canonical}/${ipv6Prefix}`).toString()
+}
+
+/** `[address]:port`, `address:port` of IPv4, and `address%zone`, without what is not the address. */
+function withoutDecoration(text: string): string {
+  const trimmed = text.trim()
+  const bracketed = /^\[([^\]]*)\](?::\d{1,5})?$/.exec(trimmed)?.[1]
+  const address = bracketed ?? /^([\d.]+):\d{1,5}$/.exec(trimmed)?.[1] ?? trimmed
+  const zone = address.indexOf('%')
+  return zone === -1 ? address : address.slice(0, zone)
+}

@@ -1,0 +1,18 @@
+/*
+ * The only contact with time. Rules read a monotonic clock, so that a step of the system's clock neither
+ * frees nor locks out anybody; the calendar of the tallies reads the wall clock, as people do. Both are
+ * milliseconds since the epoch and may be fractional. Nothing else in `src` calls Date.now or
+ * performance.now; tests hand in a clock of their own.
+ */
+
+export interface Clock {
+  /** Milliseconds that never run backwards within a process; anchored to the epoch at its start. */
+  monotonicMs(): number
+  /** Milliseconds since the epoch, as the system tells them; may step either way. */
+  wallMs(): number
+}
+
+export const systemClock: Clock = {
+  monotonicMs: () => performance.timeOrigin + performance.now(),
+  wallMs: () => Date.now(),
+}

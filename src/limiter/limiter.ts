@@ -197,7 +197,9 @@ export function decisionOf(attempt: Attempt): Decision {
     retryAfterMs: attempt.allowed ? 0 : longestWait(attempt),
     resetMs: measure?.resetMs ?? 0,
     cost: attempt.cost,
-    verdicts: attempt.rules.map((of, index) => verdictEntry(of, attempt.measures[index] as Measure)),
+    verdicts: attempt.rules.map((of, index) =>
+      verdictEntry(of, attempt.measures[index] as Measure),
+    ),
   }
 }
 

@@ -6,6 +6,7 @@
  * Adding a metric: a row here, a source for it in `wire.ts`, a line in CHANGELOG.md.
  */
 import { outcomes, verdicts } from '../core/decision.js'
+import { windowKinds } from '../core/windows.js'
 
 export type MetricType = 'counter' | 'gauge' | 'histogram'
 
@@ -34,7 +35,7 @@ export const labelValues = {
   outcome: outcomes,
   verdict: verdicts,
   mode: ['enforce', 'shadow'],
-  window: ['minute', 'hour', 'day', 'week'],
+  window: windowKinds,
   period: ['current', 'previous'],
   result: ['ok', 'failed'],
   state: ['expired', 'live'],

@@ -1,0 +1,154 @@
+/*
+ * The bundled app: the gate in front of a few routes to try it on. What is mounted before the gate, the
+ * metrics, the health checks and the admin routes, is outside limits and tallies; everything after it,
+ * unknown paths too, is guarded and counted.
+ */
+import { createHash } from 'node:crypto'
+import express, { type Express, type NextFunction, type Request, type Response } from 'express'
+import session from 'express-session'
+import type { Clock } from '../core/clock.js'
+import type { Logger } from '../core/logger.js'
+import type { GateParts } from '../gate/gate.js'
+import { SqliteSessionRows, type SessionRows } from '../sqlite/sessions.js'
+import type { OpenDatabase } from '../sqlite/database.js'
+import type { Settings } from './environment.js'
+import { homePage, homeScript, homeStyle } from './home-page.js'
+import { RequestDuration } from './request-duration.js'
+import { SessionStore } from './session-store.js'
+
+export interface AppParts {
+  readonly gate: GateParts
+  readonly database: OpenDatabase
+  readonly settings: Settings
+  readonly clock: Clock
+  readonly logger: Logger
+  /** Whether the app is on its way down. */
+  readonly isClosing: () => boolean
+}
+
+export interface BundledApp {
+  readonly app: Express
+  readonly sessions: SessionRows
+}
+
+declare module 'express-session' {
+  interface SessionData {
+    startedAt: string
+  }
+}
+
+export function createApp(parts: AppParts): BundledApp {
+  const { gate, database, settings, clock } = parts
+  const app = express()
+  const wallMs = () => clock.wallMs()
+  const sessions = new SqliteSessionRows(database, wallMs)
+  const duration = new RequestDuration(clock)
+  gate.exposition.add({
+    httpRequestDuration: () => duration.samples(),
+    sessions: async () => [{ labels: {}, value: await sessions.count() }],
+  })
+
+  app.disable('x-powered-by')
+  app.set('trust proxy', settings.trustProxy)
+  app.use(duration.middleware)
+  app.get('/metrics', gate.metrics)
+  addHealthRoutes(app, parts)
+  app.use('/admin', gate.admin)
+  app.use(
+    session({
+      name: 'tallygate.sid',
+      secret: settings.sessionSecret,
+      store: new SessionStore({
+        rows: sessions,
+        wallMs,
+        maxAgeMs: settings.sessionMaxAgeMs,
+        rolling: false,
+      }),
+      resave: false,
+      saveUninitialized: false,
+      rolling: false,
+      cookie: { httpOnly: true, sameSite: 'lax', secure: 'auto', maxAge: settings.sessionMaxAgeMs },
+    }),
+  )
+  app.use(gate.middleware)
+  addRoutes(app, gate)
+  app.use((_request, response) => problem(response, 404, 'Not found'))
+  app.use(errorHandler(parts.logger))
+  return { app, sessions }
+}
+
+function addHealthRoutes(app: Express, { gate, isClosing }: AppParts): void {
+  app.get('/healthz', (_request, response) => {
+    response.setHeader('Cache-Control', 'no-store')
+    response.json({ status: 'ok' })
+  })
+  app.get('/readyz', (_request, response) => {
+    response.setHeader('Cache-Control', 'no-store')
+    if (isClosing()) return void response.status(503).json({ status: 'closing', degraded: [] })
+    const degraded = gate.persistenceFailure() === null ? [] : ['database']
+    response.json({ status: degraded.length === 0 ? 'ready' : 'degraded', degraded })
+  })
+}
+
+function addRoutes(app: Express, gate: GateParts): void {
+  app.get('/', (_request, response) => {
+    response.setHeader('Content-Security-Policy', contentSecurityPolicy)
+    response.setHeader('Cache-Control', 'no-cache')
+    response.type('html').send(homePage(gate.rules))
+  })
+  app.post('/api/session', (request, response) => {
+    request.session.startedAt ??= new Date().toISOString()
+    response.status(201).json({ startedAt: request.session.startedAt })
+  })
+  app.delete('/api/session', (request, response, next) => {
+    request.session.destroy((error: unknown) => {
+      if (error !== undefined && error !== null) return next(error)
+      response.clearCookie('tallygate.sid')
+      response.status(204).end()
+    })
+  })
+  app.get('/api/ping', (_request, response) => void response.json({ ok: true }))
+  const parseLimit = gate.hasFunction('parse-url') ? [gate.limit('parse-url')] : []
+  app.get('/api/parse', ...parseLimit, (request, response) => {
+    const url = parseUrl(request.query['url'])
+    if (url !== null) return void response.json({ url: url.href })
+    problem(
+      response,
+      400,
+      'url must be one http or https address, such as ?url=https://example.com/',
+    )
+  })
+}
+
+/** From the text alone: nothing is fetched. */
+function parseUrl(text: unknown): URL | null {
+  if (typeof text !== 'string' || !URL.canParse(text)) return null
+  const url = new URL(text)
+  return url.protocol === 'http:' || url.protocol === 'https:' ? url : null
+}
+
+/** An error that names its own status is the client's to read; any other is logged and says nothing. */
+function errorHandler(logger: Logger) {
+  return (error: unknown, request: Request, response: Response, next: NextFunction) => {
+    if (response.headersSent) return next(error)
+    const status = (error as { status?: unknown } | null)?.status
+    if (typeof status === 'number' && status >= 400 && status < 500) {
+      return problem(response, status, 'Bad request')
+    }
+    logger.error({ err: error, method: request.method, path: request.path }, 'request failed')
+    problem(response, 500, 'Internal error')
+  }
+}
+
+function problem(response: Response, status: number, title: string): void {
+  response.status(status).type('application/problem+json')
+  response.send(JSON.stringify({ type: 'about:blank', title, status }))
+}
+
+function digestSource(text: string): string {
+  return `'sha256-${createHash('sha256').update(text).digest('base64')}'`
+}
+
+const contentSecurityPolicy =
+  `default-src 'none'; connect-src 'self'; base-uri 'none'; form-action 'self'; ` +
+  `frame-ancestors 'none'; script-src ${digestSource(homeScript)}; style-src ${digestSource(homeStyle)}`

@@ -1,0 +1,132 @@
+/*
+ * The page at `/`: what this is, a form that starts a session, and a button to try each limit. It shows the
+ * answers as they come, with the header fields, so that a newcomer sees a limit at work in a minute.
+ */
+import type { CompiledRule } from '../core/rule.js'
+import { formatDuration } from '../core/duration.js'
+
+export const homeStyle = `
+  :root { color-scheme: light dark; --line: color-mix(in srgb, currentColor 18%, transparent);
+    --ok: #1a7f4b; --no: #c0392b }
+  @media (prefers-color-scheme: dark) { :root { --ok: #4ade80; --no: #f87171 } }
+  body { font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 3rem auto; padding: 0 1rem }
+  h1 { font-size: 1.6rem; margin: 0 } h2 { font-size: 1.1rem; margin: 2rem 0 .5rem }
+  p { margin: .4rem 0 } code { font-size: .92em }
+  table { border-collapse: collapse; width: 100% }
+  th, td { text-align: left; padding: .35rem .8rem .35rem 0; border-bottom: 1px solid var(--line) }
+  .actions { display: flex; flex-wrap: wrap; gap: .6rem; align-items: center }
+  button { font: inherit; padding: .4rem .9rem; border: 1px solid var(--line); border-radius: 6px;
+    background: color-mix(in srgb, currentColor 6%, transparent); color: inherit; cursor: pointer }
+  button:hover { background: color-mix(in srgb, currentColor 12%, transparent) }
+  button:disabled { opacity: .5; cursor: default }
+  form { display: contents }
+  .count { font-size: 1.2rem; margin: .6rem 0 } .ok { color: var(--ok) } .no { color: var(--no) }
+  pre { border: 1px solid var(--line); border-radius: 6px; padding: .8rem; min-height: 9em;
+    white-space: pre-wrap; overflow-wrap: anywhere; margin: .5rem 0 }
+`
+
+export const homeScript = `
+  const allowed = document.getElementById('allowed')
+  const declined = document.getElementById('declined')
+  const answer = document.getElementById('answer')
+  const state = document.getElementById('session-state')
+  let allowedCount = 0
+  let declinedCount = 0
+
+  async function ask(method, path) {
+    const response = await fetch(path, { method })
+    const body = await response.text()
+    if (response.status === 429) declinedCount++
+    else allowedCount++
+    allowed.textContent = allowedCount
+    declined.textContent = declinedCount
+    const fields = ['RateLimit-Policy', 'RateLimit', 'Retry-After']
+      .filter((name) => response.headers.has(name))
+      .map((name) => name + ': ' + response.headers.get(name))
+    answer.textContent = [method + ' ' + path + '  ' + response.status, ...fields, '', body].join('\\n')
+    return response
+  }
+
+  async function askMany(button) {
+    const buttons = [...document.querySelectorAll('button')]
+    for (const each of buttons) each.disabled = true
+    try {
+      const times = Number(button.dataset.times)
+      for (let sent = 0; sent < times; sent += 10) {
+        const batch = Math.min(10, times - sent)
+        await Promise.all(Array.from({ length: batch }, () => ask('GET', button.dataset.path)))
+      }
+    } catch (error) {
+      answer.textContent = 'The server did not answer: ' + error.message
+    }
+    for (const each of buttons) each.disabled = false
+  }
+
+  for (const button of document.querySelectorAll('button[data-path]')) {
+    button.addEventListener('click', () => askMany(button))
+  }
+  document.getElementById('session-form').addEventListener('submit', async (event) => {
+    event.preventDefault()
+    const { ok } = await ask('POST', '/api/session')
+    state.textContent = ok ? 'You have a session: the session limit counts you now.' : 'Declined.'
+  })
+  document.getElementById('session-end').addEventListener('click', async () => {
+    const { ok } = await ask('DELETE', '/api/session')
+    state.textContent = ok ? 'No session: your address is what counts.' : 'Declined.'
+  })
+`
+
+/** @param rules as they are now; their names need no escaping, by what a name may be. */
+export function homePage(rules: readonly CompiledRule[]): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>tallygate</title>
+<link rel="icon" href="data:,">
+<style>${homeStyle}</style>
+</head>
+<body>
+<h1>tallygate</h1>
+<p>A rate limiter for Express that shows its work. These limits stand in front of this very page:</p>
+<table>
+<thead><tr><th>rule</th><th>counts</th><th>allows</th><th>for</th></tr></thead>
+<tbody>
+${rules.map(ruleRow).join('\n')}
+</tbody>
+</table>
+<h2>Try them</h2>
+<div class="actions">
+<button data-path="/api/ping" data-times="1">1 request</button>
+<button data-path="/api/ping" data-times="250">250 requests</button>
+<button data-path="/api/ping" data-times="500">500 requests</button>
+<button data-path="/api/parse?url=https://example.com/" data-times="80">80 calls of parse-url</button>
+</div>
+<p class="count"><span class="ok"><b id="allowed">0</b> allowed</span> ·
+<span class="no"><b id="declined">0</b> declined</span></p>
+<pre id="answer">The last answer shows here, with the fields that tell a client where it stands.</pre>
+<h2>Session</h2>
+<div class="actions">
+<form id="session-form" method="post" action="/api/session"><button>Start a session</button></form>
+<button id="session-end">End it</button>
+</div>
+<p id="session-state">Without a session, your address is what counts.</p>
+<h2>See it</h2>
+<p><a href="/metrics">/metrics</a> for Prometheus · <a href="/admin/stats">/admin/stats</a> with the
+admin token · <a href="/healthz">/healthz</a> · <a href="/readyz">/readyz</a></p>
+</body>
+</html>
+`
+}
+
+function ruleRow(rule: CompiledRule): string {
+  const whom = { global: 'everybody together', ip: 'each address', session: 'each session' }[
+    rule.key
+  ]
+  const scope =
+    rule.function === null ? 'every request' : `the function <code>${rule.function}</code>`
+  const allows = `${rule.limit} in ${formatDuration(rule.windowMs)}`
+  const mode = rule.mode === 'enforce' ? '' : ` (${rule.mode})`
+  return `<tr><td><code>${rule.name}</code>${mode}</td><td>${whom}</td><td>${allows}</td><td>${scope}</td></tr>`
+}

@@ -1,0 +1,153 @@
+/*
+ * Starts the bundled app and ends it. Everything that can be wrong is found before it says that it
+ * listens; on SIGTERM or SIGINT it stops accepting, lets running requests end, writes what is counted, and
+ * leaves with status 0.
+ */
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { pino } from 'pino'
+import { systemClock } from '../core/clock.js'
+import { formatDuration } from '../core/duration.js'
+import { TallygateError } from '../core/errors.js'
+import type { Logger } from '../core/logger.js'
+import { createGate, type GateParts } from '../gate/gate.js'
+import { version } from '../gate/version.js'
+import type { SessionRows } from '../sqlite/sessions.js'
+import type { OpenDatabase } from '../sqlite/database.js'
+import { createApp } from './app.js'
+import { readEnvironment, type Environment, type Settings } from './environment.js'
+
+export interface RunningApp {
+  /** Where it listens, such as http://127.0.0.1:3000. */
+  readonly address: string
+  /** Stops accepting, lets running requests end, writes what is counted. May be called twice. */
+  close(): Promise<void>
+}
+
+const sweepEveryMs = 30_000
+/** How long running requests may take once the app is told to end. */
+const graceMs = 3_000
+
+/**
+ * @param print takes the lines that tell a person where to look.
+ * @throws TallygateError with one line that names what to change; nothing is left running.
+ */
+export async function startApp(
+  environment: Environment,
+  print: (line: string) => void,
+): Promise<RunningApp> {
+  const settings = readEnvironment(environment)
+  const logger = pino({ name: 'tallygate', level: settings.logLevel }, pino.destination(2))
+  const gate = createGate({
+    config: settings.configPath,
+    database: settings.databasePath,
+    adminToken: settings.adminToken,
+    metricsToken: settings.metricsToken,
+    clock: systemClock,
+    logger,
+  })
+  const database = gate.database as OpenDatabase
+  let isClosing = false
+  try {
+    const { app, sessions } = createApp({
+      gate,
+      database,
+      settings,
+      clock: systemClock,
+      logger,
+      isClosing: () => isClosing,
+    })
+    const server = createServer(app)
+    await listen(server, settings)
+    const sweeper = startSweeping(sessions, logger)
+    const { port } = server.address() as AddressInfo
+    const host = settings.host.includes(':') ? `[${settings.host}]` : settings.host
+    const address = `http://${host}:${port}`
+    greet(address, settings, gate, print)
+    warnAboutSettings(settings, logger)
+    let closing: Promise<void> | null = null
+    const close = async () => {
+      isClosing = true
+      clearInterval(sweeper)
+      await closeServer(server)
+      await gate.close()
+    }
+    return { address, close: () => (closing ??= close()) }
+  } catch (error) {
+    await gate.close()
+    throw error
+  }
+}
+
+function listen(server: Server, { port, host }: Settings): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const reason = error.code === 'EADDRINUSE' ? 'the port is in use' : error.message
+      const message = `Cannot listen on ${host}:${port}: ${reason}; set PORT or HOST to another`
+      reject(new TallygateError('TALLYGATE_LISTEN', message, { cause: error }))
+    })
+    server.listen(port, host, () => resolve())
+  })
+}
+
+/** Idle connections go at once, running requests get a while, and then the rest is cut. */
+function closeServer(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    const idle = setInterval(() => server.closeIdleConnections(), 50)
+    const cut = setTimeout(() => server.closeAllConnections(), graceMs)
+    server.close(() => {
+      clearInterval(idle)
+      clearTimeout(cut)
+      // The last 'close' events of responses come with the next turns of the loop.
+      setImmediate(resolve)
+    })
+  })
+}
+
+function startSweeping(sessions: SessionRows, logger: Logger): NodeJS.Timeout {
+  const sweep = () => {
+    sessions.sweep().catch((error: unknown) => {
+      logger.warn({ err: error }, 'expired sessions could not be deleted; tried again soon')
+    })
+  }
+  sweep()
+  return setInterval(sweep, sweepEveryMs).unref()
+}
+
+function greet(
+  address: string,
+  settings: Settings,
+  gate: GateParts,
+  print: (line: string) => void,
+): void {
+  const limits = gate.rules.map(
+    (rule) => `${rule.name} ${rule.limit}/${formatDuration(rule.windowMs)}`,
+  )
+  const isShown = settings.isAdminTokenRandom && process.stdout.isTTY
+  const admin = isShown
+    ? `for this run: curl -H 'Authorization: Bearer ${settings.adminToken}' ${address}/admin/stats`
+    : settings.adminToken === undefined || settings.isAdminTokenRandom
+      ? `${address}/admin/stats (set TALLYGATE_ADMIN_TOKEN to open it)`
+      : `${address}/admin/stats (with your TALLYGATE_ADMIN_TOKEN)`
+  print(`tallygate ${version} listens on ${address}`)
+  print('')
+  print(`  try it       ${address}/`)
+  print(`  metrics      ${address}/metrics`)
+  print(`  statistics   ${admin}`)
+  print(`  limits       ${limits.join(', ')} (${settings.configPath})`)
+  print(`  counts       ${gate.database?.path}`)
+  print('')
+}
+
+function warnAboutSettings(settings: Settings, logger: Logger): void {
+  if (settings.isSessionSecretRandom) {
+    logger.warn({}, 'SESSION_SECRET is not set: sessions end with this run')
+  }
+  if (settings.isProduction && settings.trustProxy === false) {
+    logger.warn(
+      {},
+      'TRUST_PROXY is not set: behind a proxy all clients share its address, ' +
+        'and cookies go out without Secure unless the app itself speaks TLS',
+    )
+  }
+}

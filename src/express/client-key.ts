@@ -1,0 +1,32 @@
+/*
+ * Who sent a request. The address is what Express makes of it under `trust proxy`; what a proxy sent that
+ * is no address counts as the socket's; without any address all such requests share one key.
+ */
+import { canonicalAddress } from '../core/address.js'
+import type { HttpRequest } from './http.js'
+
+/** The shared key of requests without an address, as over a Unix socket. No address is spelt like it. */
+export const unknownAddress = 'unknown'
+
+export function clientAddressOf(request: HttpRequest): string {
+  const told = request.ip === undefined ? null : canonicalAddress(request.ip)
+  if (told !== null) return told
+  const { remoteAddress } = request.socket
+  return (remoteAddress === undefined ? null : canonicalAddress(remoteAddress)) ?? unknownAddress
+}
+
+/**
+ * The id of an established session of express-session: one that the request's own cookie names. A session
+ * that was made for this very request does not count, so a client that drops or invents its cookie gains
+ * nothing. express-session verifies the cookie's signature and makes a new random id where it is wrong, so
+ * an id that stands in the cookie header was given out before.
+ */
+export function expressSessionId(request: HttpRequest): string | undefined {
+  const { sessionID, session } = request
+  const { cookie } = request.headers
+  if (typeof sessionID !== 'string' || sessionID === '') return undefined
+  if (session === undefined || session === null || cookie === undefined) return undefined
+  const isNamed =
+    cookie.includes(`${sessionID}.`) || cookie.includes(`${encodeURIComponent(sessionID)}.`)
+  return isNamed ? sessionID : undefined
+}

@@ -1,0 +1,71 @@
+/*
+ * Reads tallygate.yml: YAML 1.2, where `on` and `off` are words. What is in it is checked field by field;
+ * rules are checked where they are compiled.
+ */
+import { readFileSync } from 'node:fs'
+import { parseDocument } from 'yaml'
+import { shown, TallygateError } from '../core/errors.js'
+import type { RuleOptions } from '../core/rule.js'
+import { nearestName } from '../core/spelling.js'
+import type { Weekday } from '../tally/calendar.js'
+
+export interface Config {
+  rules: RuleOptions[]
+  timeZone?: string | undefined
+  weekStartsOn?: Weekday | undefined
+}
+
+const fields = ['rules', 'timeZone', 'weekStartsOn']
+const laterFields = ['exempt']
+
+/**
+ * @throws TallygateError naming the file, the place in it, and what would be right.
+ */
+export function readConfig(path: string): Config {
+  const document = parseDocument(readText(path), { version: '1.2', prettyErrors: true })
+  const [fault] = document.errors
+  if (fault !== undefined) {
+    const [firstLine] = fault.message.split('\n')
+    throw new TallygateError('TALLYGATE_CONFIG_FILE', `Cannot read ${path} as YAML: ${firstLine}`)
+  }
+  return checkConfig(document.toJS(), path)
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    throw new TallygateError(
+      'TALLYGATE_CONFIG_FILE',
+      `Cannot read the configuration ${path}: ${(error as Error).message}; ` +
+        'TALLYGATE_CONFIG or the option config must name a readable file',
+      { cause: error },
+    )
+  }
+}
+
+function checkConfig(value: unknown, path: string): Config {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new TallygateError(
+      'TALLYGATE_CONFIG_FILE',
+      `Cannot use ${path}: it must hold a mapping with a list of rules: received ${shown(value)}`,
+    )
+  }
+  for (const field of Object.keys(value)) {
+    if (!fields.includes(field)) refuseField(path, field)
+  }
+  return value as Config
+}
+
+function refuseField(path: string, field: string): never {
+  const near = nearestName(field, fields)
+  const advice = laterFields.includes(field)
+    ? 'this version does not support it yet'
+    : near === null
+      ? `known fields are ${fields.join(', ')}`
+      : `did you mean ${near}?`
+  throw new TallygateError(
+    'TALLYGATE_CONFIG_FIELD',
+    `Cannot use ${path}: unknown field ${shown(field)}: ${advice}`,
+  )
+}

@@ -1,0 +1,108 @@
+/*
+ * Where the values of the gate's metrics come from: for each row of the table, how to read it now. Every
+ * series is there from the first scrape, at 0 where nothing has happened.
+ */
+import { outcomes, verdicts } from '../core/decision.js'
+import type { CompiledRule } from '../core/rule.js'
+import { windowKinds } from '../core/windows.js'
+import type { RuleLimiter } from '../limiter/limiter.js'
+import { Histogram, type Sample } from '../metrics/histogram.js'
+import type { MetricSources } from '../metrics/prometheus.js'
+import type { Recorder } from '../metrics/recorder.js'
+import { labelValues, metrics } from '../metrics/table.js'
+import type { Tally } from '../tally/tally.js'
+
+export interface SourceParts {
+  readonly limiter: RuleLimiter
+  readonly recorder: Recorder
+  readonly tally: Tally
+  readonly flushDuration: Histogram
+  readonly startedAtMs: number
+  readonly utilizationOf: (rule: CompiledRule) => number
+  readonly wrongTokenCount: () => number
+  readonly version: string
+}
+
+export function metricSources(parts: SourceParts): MetricSources {
+  return { ...requestSources(parts), ...ruleSources(parts), ...tallySources(parts) }
+}
+
+function requestSources({ recorder, wrongTokenCount, version }: SourceParts): MetricSources {
+  return {
+    requests: () =>
+      outcomes.map((outcome, index) => ({
+        labels: { outcome },
+        value: recorder.requests[index] ?? 0,
+      })),
+    adminAuthFailures: () => one(wrongTokenCount()),
+    buildInfo: () => [{ labels: { version, node: process.version }, value: 1 }],
+  }
+}
+
+function ruleSources({ limiter, recorder, utilizationOf }: SourceParts): MetricSources {
+  const each = (read: (rule: CompiledRule) => number) => () =>
+    limiter.rules.map((rule) => ({ labels: { rule: rule.name }, value: read(rule) }))
+  return {
+    ruleDecisions: () =>
+      limiter.rules.flatMap((rule) =>
+        labelValues.mode.flatMap((mode, modeIndex) =>
+          verdicts.map((verdict, index) => ({
+            labels: { rule: rule.name, mode, verdict },
+            value: recorder.decisions(rule.index, modeIndex, index),
+          })),
+        ),
+      ),
+    ruleLimit: each((rule) => rule.limit),
+    ruleWindowSeconds: each((rule) => rule.windowMs / 1000),
+    ruleInfo: () =>
+      limiter.rules.map(({ name, algorithm, key, mode }) => ({
+        labels: { rule: name, algorithm: algorithm.name, key, mode },
+        value: 1,
+      })),
+    ruleUtilization: each(utilizationOf),
+    ruleKeys: each((rule) => limiter.keyCounts(rule).tracked),
+    ruleKeysMax: each((rule) => rule.maxKeys),
+    ruleEvictions: () =>
+      limiter.rules.flatMap((rule) => {
+        const { evictedExpired, evictedLive } = limiter.keyCounts(rule)
+        return [
+          { labels: { rule: rule.name, state: 'expired' }, value: evictedExpired },
+          { labels: { rule: rule.name, state: 'live' }, value: evictedLive },
+        ]
+      }),
+  }
+}
+
+function tallySources({ tally, flushDuration, startedAtMs }: SourceParts): MetricSources {
+  return {
+    windowRequests: () => windowSamples(tally),
+    tallyFlushDuration: () => flushDuration.samples(metrics.tallyFlushDuration.name),
+    tallyFlushes: () => {
+      const { okCount, failedCount } = tally.health()
+      return [
+        { labels: { result: 'ok' }, value: okCount },
+        { labels: { result: 'failed' }, value: failedCount },
+      ]
+    },
+    tallyPending: () => one(tally.pendingRequests()),
+    tallyLastFlush: () => one((tally.health().lastFlushAtMs ?? startedAtMs) / 1000),
+    databaseSize: () => one(tally.archive.sizeBytes()),
+    databaseUp: () => one(tally.health().failure === null ? 1 : 0),
+  }
+}
+
+function windowSamples(tally: Tally): Sample[] {
+  const view = tally.view()
+  return windowKinds.flatMap((window) =>
+    labelValues.period.flatMap((period) =>
+      outcomes.map((outcome, index) => ({
+        labels: { database: tally.archive.id, window, period, outcome },
+        value: view.windows[window][period].counts[index] ?? 0,
+      })),
+    ),
+  )
+}
+
+function one(value: number): Sample[] {
+  return [{ labels: {}, value }]
+}

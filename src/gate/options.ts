@@ -1,0 +1,113 @@
+/*
+ * What `tallygate()` takes, checked once. An option that this version does not know stops the start by
+ * name; undefined means the default.
+ */
+import type { Clock } from '../core/clock.js'
+import { shown, TallygateError } from '../core/errors.js'
+import type { Logger } from '../core/logger.js'
+import type { RuleOptions } from '../core/rule.js'
+import { checkSecret } from '../core/secret.js'
+import { nearestName } from '../core/spelling.js'
+import type { HttpRequest } from '../express/http.js'
+import type { Registry } from '../metrics/prometheus.js'
+import type { Weekday } from '../tally/calendar.js'
+import { readConfig } from './config-file.js'
+
+export interface GateOptions {
+  /** A file with the rules, such as `tallygate.yml`; or give `rules`. */
+  config?: string | undefined
+  rules?: readonly RuleOptions[] | undefined
+  /** Calendar of the tallies: `UTC`, the one supported zone as yet. */
+  timeZone?: string | undefined
+  weekStartsOn?: Weekday | undefined
+  /** A SQLite file, made with its folders where missing; without one tallies are in memory only. */
+  database?: string | undefined
+  /** A prom-client registry to put the metrics into; one of the gate's own unless said. */
+  registry?: Registry | undefined
+  /** In pino's shape; warnings and errors go to standard error unless said. */
+  logger?: Logger | undefined
+  clock?: Clock | undefined
+  /** Opens `gate.admin` to whoever bears it; without one it answers 404. At least 16 characters. */
+  adminToken?: string | undefined
+  /** Asked of scrapers where set. At least 16 characters. */
+  metricsToken?: string | undefined
+  /** The id of a request's established session; express-session's, once the cookie names it, unless said. */
+  session?: ((request: HttpRequest) => string | undefined) | undefined
+}
+
+/** Options with the configuration file read in and the secrets checked. */
+export interface CheckedOptions extends Omit<GateOptions, 'config' | 'rules'> {
+  readonly rules: readonly RuleOptions[]
+}
+
+const known = [
+  'config',
+  'rules',
+  'timeZone',
+  'weekStartsOn',
+  'database',
+  'registry',
+  'logger',
+  'clock',
+  'adminToken',
+  'metricsToken',
+  'session',
+]
+
+const later = [
+  'exempt',
+  'store',
+  'skip',
+  'skipFailed',
+  'skipSuccessful',
+  'cost',
+  'onDecline',
+  'headers',
+  'storeTimeoutMs',
+  'onStoreFailure',
+]
+
+/** @throws TallygateError naming the option, what was received and what would be right. */
+export function checkOptions(options: GateOptions): CheckedOptions {
+  if (typeof options !== 'object' || options === null) {
+    throw optionError(`options must be an object: received ${shown(options)}`)
+  }
+  for (const [name, value] of Object.entries(options)) {
+    if (value !== undefined && !known.includes(name)) refuseOption(name)
+  }
+  checkType(options, 'config', 'string', 'a path')
+  checkType(options, 'database', 'string', 'a path')
+  checkType(options, 'session', 'function', 'a function of the request')
+  if ((options.config === undefined) === (options.rules === undefined)) {
+    throw optionError('give either config, a file, or rules, a list')
+  }
+  const file = options.config === undefined ? undefined : readConfig(options.config)
+  return {
+    ...options,
+    rules: file?.rules ?? options.rules ?? [],
+    timeZone: options.timeZone ?? file?.timeZone,
+    weekStartsOn: options.weekStartsOn ?? file?.weekStartsOn,
+    adminToken: checkSecret('adminToken', options.adminToken),
+    metricsToken: checkSecret('metricsToken', options.metricsToken),
+  }
+}
+
+function checkType(options: GateOptions, name: keyof GateOptions, type: string, must: string) {
+  const value: unknown = options[name]
+  if (value === undefined || (typeof value === type && value !== '')) return
+  throw optionError(`${name} must be ${must}: received ${shown(value)}`)
+}
+
+function refuseOption(name: string): never {
+  const near = nearestName(name, known)
+  const advice = later.includes(name)
+    ? 'this version does not support it yet'
+    : near === null
+      ? `known options are ${known.join(', ')}`
+      : `did you mean ${near}?`
+  throw optionError(`unknown option ${shown(name)}: ${advice}`)
+}
+
+function optionError(sentence: string): TallygateError {
+  return new TallygateError('TALLYGATE_OPTION', `Cannot create a gate: ${sentence}`)
+}

@@ -1,0 +1,29 @@
+/*
+ * `tallygate`: a rate limiter for Express that shows its work.
+ *
+ * @example
+ * const gate = tallygate({ config: 'tallygate.yml', database: 'data/tallygate.db' })
+ * app.get('/metrics', gate.metrics)
+ * app.use(gate.middleware)
+ */
+import { createGate, type Gate } from './gate/gate.js'
+import type { GateOptions } from './gate/options.js'
+
+/**
+ * Makes a gate: the limiter for Express, with its counts, metrics and statistics.
+ *
+ * @throws TallygateError naming what cannot be used, what was received and what would be right.
+ */
+export function tallygate(options: GateOptions): Gate {
+  return createGate(options)
+}
+
+export { TallygateError } from './core/errors.js'
+export type { ErrorCode } from './core/errors.js'
+export type { Decision, Mode, Outcome, RuleVerdict, Verdict } from './core/decision.js'
+export type { Logger } from './core/logger.js'
+export type { RuleOptions } from './core/rule.js'
+export type { Statistics } from './admin/statistics.js'
+export type { Handler } from './express/http.js'
+export type { Gate } from './gate/gate.js'
+export type { GateOptions } from './gate/options.js'

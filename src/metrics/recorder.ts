@@ -1,0 +1,73 @@
+/*
+ * What the request path counts for Prometheus: numbers in preallocated slots, nothing else. A labelled
+ * counter of a metrics library costs several times a whole decision; these cost an addition. They start
+ * at 0 with the process, as Prometheus expects of counters; what outlives it is in the tallies.
+ */
+import type { Measure } from '../core/algorithm.js'
+import { outcomes, verdicts } from '../core/decision.js'
+import type { DecisionObserver } from '../core/observer.js'
+import type { CompiledRule } from '../core/rule.js'
+import { labelValues } from './table.js'
+
+export class Recorder implements DecisionObserver {
+  /** One slot an outcome. */
+  readonly requests = new Float64Array(outcomes.length)
+  readonly #decisions: Float64Array
+  readonly #utilization: readonly UtilizationPeak[]
+
+  constructor(ruleCount: number) {
+    this.#decisions = new Float64Array(ruleCount * labelValues.mode.length * verdicts.length)
+    this.#utilization = Array.from({ length: ruleCount }, () => new UtilizationPeak())
+  }
+
+  /** @param outcome index into `outcomes`. */
+  countRequest(outcome: number): void {
+    this.requests[outcome] = (this.requests[outcome] as number) + 1
+  }
+
+  judged(rule: CompiledRule, verdict: number, measure: Measure, nowMs: number): void {
+    const slot = slotOf(rule.index, rule.mode === 'shadow' ? 1 : 0, verdict)
+    this.#decisions[slot] = (this.#decisions[slot] as number) + 1
+    const share = rule.limit > 0 ? measure.usage / rule.limit : 1
+    this.#utilization[rule.index]?.record(share, rule.windowMs, nowMs)
+  }
+
+  /** @param mode index into `labelValues.mode`. @param verdict index into `verdicts`. */
+  decisions(rule: number, mode: number, verdict: number): number {
+    return this.#decisions[slotOf(rule, mode, verdict)] ?? 0
+  }
+
+  /** Highest usage of any key as a share of the limit, in the current and the last window of the rule. */
+  utilization(rule: CompiledRule, nowMs: number): number {
+    return this.#utilization[rule.index]?.read(rule.windowMs, nowMs) ?? 0
+  }
+}
+
+function slotOf(rule: number, mode: number, verdict: number): number {
+  return (rule * labelValues.mode.length + mode) * verdicts.length + verdict
+}
+
+/** The highest value in the current and in the last of the windows that follow each other since the epoch. */
+class UtilizationPeak {
+  #windowStartMs = 0
+  #current = 0
+  #last = 0
+
+  record(share: number, windowMs: number, nowMs: number): void {
+    this.#roll(windowMs, nowMs)
+    if (share > this.#current) this.#current = share
+  }
+
+  read(windowMs: number, nowMs: number): number {
+    this.#roll(windowMs, nowMs)
+    return Math.max(this.#current, this.#last)
+  }
+
+  #roll(windowMs: number, nowMs: number): void {
+    const startMs = nowMs - (nowMs % windowMs)
+    if (startMs === this.#windowStartMs) return
+    this.#last = startMs - this.#windowStartMs === windowMs ? this.#current : 0
+    this.#current = 0
+    this.#windowStartMs = startMs
+  }
+}

@@ -1,0 +1,74 @@
+/*
+ * Opens the SQLite file that everything lasting is kept in, or says in one line why it cannot be. One
+ * connection a process: WAL, so that readers and a writer do not wait for each other, with NORMAL
+ * syncing, which can lose the latest commits at a power cut but never the file.
+ */
+import { mkdirSync, statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import Sqlite, { type Database } from 'better-sqlite3'
+import { TallygateError } from '../core/errors.js'
+import { migrate, schemaVersion } from './migrations.js'
+
+/** While starting and closing a lock of another process is waited for; in between nothing waits. */
+const patientMs = 5_000
+const promptMs = 100
+
+export interface OpenDatabase {
+  readonly path: string
+  readonly connection: Database
+  /** The journal mode that SQLite granted: `wal`, except on file systems that cannot. */
+  readonly journalMode: string
+  /** 0 once the file is gone. */
+  sizeBytes(): number
+  /** Waits longer for locks, for the last writes. */
+  bePatient(): void
+  close(): void
+}
+
+/**
+ * Opens, and creates where it is missing, the database at `path`, its folders included.
+ *
+ * @throws TallygateError naming the resolved path and the reason.
+ */
+export function openDatabase(path: string, nowMs: number): OpenDatabase {
+  const resolved = resolve(path)
+  let connection: Database | null = null
+  try {
+    mkdirSync(dirname(resolved), { recursive: true })
+    connection = new Sqlite(resolved, { timeout: patientMs })
+    const journalMode = connection.pragma('journal_mode = WAL', { simple: true }) as string
+    connection.pragma('synchronous = NORMAL')
+    refuseLaterVersion(connection)
+    migrate(connection, nowMs)
+    connection.pragma(`busy_timeout = ${promptMs}`)
+    return handle(resolved, connection, journalMode)
+  } catch (error) {
+    connection?.close()
+    const reason = error instanceof Error ? error.message : String(error)
+    throw new TallygateError(
+      'TALLYGATE_DATABASE',
+      `Cannot open the database ${resolved}: ${reason}; TALLYGATE_DATABASE or the option ` +
+        `database must name a file in a folder that can be written`,
+      { cause: error },
+    )
+  }
+}
+
+function handle(path: string, connection: Database, journalMode: string): OpenDatabase {
+  return {
+    path,
+    connection,
+    journalMode,
+    sizeBytes: () => statSync(path, { throwIfNoEntry: false })?.size ?? 0,
+    bePatient: () => void connection.pragma(`busy_timeout = ${patientMs}`),
+    close: () => void connection.close(),
+  }
+}
+
+function refuseLaterVersion(connection: Database): void {
+  const version = connection.pragma('user_version', { simple: true }) as number
+  if (version <= schemaVersion) return
+  throw new Error(
+    `it was written by a later version of tallygate (schema ${version}, known up to ${schemaVersion})`,
+  )
+}

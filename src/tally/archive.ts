@@ -1,0 +1,38 @@
+/*
+ * The contract between the tallies and what keeps them. The tallies hand over what was counted since last
+ * time, and get back what is stored by now, other processes' counts included. All counts of one window are
+ * one row of slots, as `TallySlots` lays them out.
+ */
+import type { WindowKind } from '../core/windows.js'
+
+export interface WindowRef {
+  readonly window: WindowKind
+  /** Milliseconds since the epoch. */
+  readonly startMs: number
+}
+
+/** What was counted in one window since it was last handed over. */
+export interface WindowDelta extends WindowRef {
+  readonly counts: Float64Array
+}
+
+/** What is stored: since the archive began, and in each window that was asked for, in that order. */
+export interface StoredCounts {
+  readonly totals: Float64Array
+  readonly windows: readonly Float64Array[]
+}
+
+export interface TallyArchive {
+  /** Where it is kept; null for memory. */
+  readonly path: string | null
+  /** An id that stays with the stored counts, wherever they are opened. */
+  readonly id: string
+  /** When counting began. */
+  readonly sinceMs: number
+  /** Reads without adding; used once, at the start. */
+  read(wanted: readonly WindowRef[]): StoredCounts
+  /** Adds everything or, where it rejects, nothing; then reads. */
+  add(deltas: readonly WindowDelta[], wanted: readonly WindowRef[]): Promise<StoredCounts>
+  sizeBytes(): number
+  close(): Promise<void>
+}

@@ -1,0 +1,208 @@
+/*
+ * Counts requests by outcome and attempts by verdict in minutes, hours, days and weeks. On the request
+ * path a count is one comparison and one addition to a slot; the four windows are brought up to date when
+ * the minute ends, when somebody looks, and when the counts go to the archive, about once a second.
+ *
+ * Invariant: a window's figure = what the archive held last + what is on its way there + what is pending.
+ * A flush that fails puts what was on its way back among the pending, so a count is never lost nor doubled.
+ * What a failing archive makes wait is bounded by how long a window is kept at all.
+ */
+import type { Clock } from '../core/clock.js'
+import { windowKinds, type WindowKind } from '../core/windows.js'
+import type { StoredCounts, TallyArchive, WindowDelta, WindowRef } from './archive.js'
+import type { Calendar, Span } from './calendar.js'
+import { retentionMs } from './retention.js'
+import { addInto, type TallySlots } from './slots.js'
+
+export interface WindowCounts extends Span {
+  readonly counts: Float64Array
+}
+
+/** Every figure of the tallies as of one instant. */
+export interface TallyView {
+  readonly atMs: number
+  /** Since the archive began. */
+  readonly totals: Float64Array
+  readonly windows: Readonly<Record<WindowKind, { current: WindowCounts; previous: WindowCounts }>>
+}
+
+export interface FlushHealth {
+  readonly okCount: number
+  readonly failedCount: number
+  /** null until the first flush has succeeded. */
+  readonly lastFlushAtMs: number | null
+  /** Why the latest flush failed; null if it succeeded. */
+  readonly failure: Error | null
+}
+
+export interface TallyParts {
+  readonly slots: TallySlots
+  readonly calendar: Calendar
+  readonly archive: TallyArchive
+  readonly clock: Clock
+  /** Told of each flush: how long it took, and the failure if it failed. */
+  readonly onFlush?: (seconds: number, failure: Error | null) => void
+}
+
+export class Tally {
+  readonly archive: TallyArchive
+  readonly #parts: TallyParts
+  /** Counted in the minute of `#minute` and not yet added to the windows. */
+  readonly #fresh: Float64Array
+  #hasFresh = false
+  #minute: Span
+  #pending = new Map<string, WindowDelta>()
+  #sending = new Map<string, WindowDelta>()
+  #stored: StoredCounts
+  #storedRefs: readonly WindowRef[]
+  #running: Promise<void> | null = null
+  #health: FlushHealth = { okCount: 0, failedCount: 0, lastFlushAtMs: null, failure: null }
+
+  /** Reads what the archive holds, at once. */
+  constructor(parts: TallyParts) {
+    this.#parts = parts
+    this.archive = parts.archive
+    this.#fresh = parts.slots.blank()
+    const nowMs = parts.clock.wallMs()
+    this.#minute = parts.calendar.spanOf('minute', nowMs)
+    this.#storedRefs = this.#refsAt(nowMs)
+    this.#stored = parts.archive.read(this.#storedRefs)
+  }
+
+  /** Counts one in a slot, now. */
+  count(slot: number): void {
+    const nowMs = this.#parts.clock.wallMs()
+    if (nowMs >= this.#minute.endMs || nowMs < this.#minute.startMs) {
+      this.#fold()
+      this.#minute = this.#parts.calendar.spanOf('minute', nowMs)
+    }
+    this.#fresh[slot] = (this.#fresh[slot] as number) + 1
+    this.#hasFresh = true
+  }
+
+  /** Requests counted here that the archive does not hold yet. */
+  pendingRequests(): number {
+    this.#fold()
+    const weeks = [...this.#pending.values(), ...this.#sending.values()].filter(
+      (delta) => delta.window === 'week',
+    )
+    return weeks.reduce((sum, delta) => sum + this.#parts.slots.requestsIn(delta.counts), 0)
+  }
+
+  health(): FlushHealth {
+    return this.#health
+  }
+
+  /** All figures as of one instant. */
+  view(): TallyView {
+    this.#fold()
+    const atMs = this.#parts.clock.wallMs()
+    const totals = this.#stored.totals.slice()
+    for (const delta of [...this.#sending.values(), ...this.#pending.values()]) {
+      if (delta.window === 'week') addInto(totals, delta.counts)
+    }
+    const windows = Object.fromEntries(
+      windowKinds.map((kind) => {
+        const current = this.#parts.calendar.spanOf(kind, atMs)
+        const previous = this.#parts.calendar.spanOf(kind, current.startMs - 1)
+        return [
+          kind,
+          { current: this.#counted(kind, current), previous: this.#counted(kind, previous) },
+        ]
+      }),
+    ) as unknown as TallyView['windows']
+    return { atMs, totals, windows }
+  }
+
+  /** Hands what is pending to the archive; never rejects. A call during a flush waits for that, then flushes. */
+  async flush(): Promise<void> {
+    while (this.#running !== null) await this.#running
+    this.#running = this.#exchange()
+    await this.#running
+  }
+
+  async #exchange(): Promise<void> {
+    const { archive, clock } = this.#parts
+    this.#fold()
+    this.#sending = this.#pending
+    this.#pending = new Map()
+    const startedMs = clock.monotonicMs()
+    const refs = this.#refsAt(clock.wallMs())
+    let failure: Error | null = null
+    try {
+      this.#stored = await archive.add([...this.#sending.values()], refs)
+      this.#storedRefs = refs
+    } catch (error) {
+      failure = error instanceof Error ? error : new Error(String(error))
+      for (const delta of this.#sending.values()) this.#addPending(delta, delta.counts)
+      this.#dropOutlived(clock.wallMs())
+    }
+    this.#sending = new Map()
+    this.#running = null
+    this.#health = {
+      okCount: this.#health.okCount + (failure === null ? 1 : 0),
+      failedCount: this.#health.failedCount + (failure === null ? 0 : 1),
+      lastFlushAtMs: failure === null ? clock.wallMs() : this.#health.lastFlushAtMs,
+      failure,
+    }
+    this.#parts.onFlush?.((clock.monotonicMs() - startedMs) / 1000, failure)
+  }
+
+  /** Adds the fresh counts to the four windows that their minute lies in. */
+  #fold(): void {
+    if (!this.#hasFresh) return
+    for (const kind of windowKinds) {
+      const { startMs } = this.#parts.calendar.spanOf(kind, this.#minute.startMs)
+      this.#addPending({ window: kind, startMs }, this.#fresh)
+    }
+    this.#fresh.fill(0)
+    this.#hasFresh = false
+  }
+
+  #addPending(ref: WindowRef, counts: Float64Array): void {
+    const name = nameOf(ref)
+    const delta = this.#pending.get(name) ?? {
+      window: ref.window,
+      startMs: ref.startMs,
+      counts: this.#parts.slots.blank(),
+    }
+    addInto(delta.counts, counts)
+    this.#pending.set(name, delta)
+  }
+
+  /** Forgets waiting windows that the archive would delete at once: their counts are in the larger ones. */
+  #dropOutlived(nowMs: number): void {
+    for (const [name, delta] of this.#pending) {
+      if (delta.startMs < nowMs - retentionMs[delta.window]) this.#pending.delete(name)
+    }
+  }
+
+  #counted(kind: WindowKind, span: Span): WindowCounts {
+    const ref: WindowRef = { window: kind, startMs: span.startMs }
+    const counts = this.#parts.slots.blank()
+    const index = this.#storedRefs.findIndex((known) => nameOf(known) === nameOf(ref))
+    const stored = this.#stored.windows[index]
+    const sources = [stored, this.#sending, this.#pending]
+    for (const source of sources) {
+      const found = source instanceof Map ? source.get(nameOf(ref))?.counts : source
+      if (found !== undefined) addInto(counts, found)
+    }
+    return { startMs: span.startMs, endMs: span.endMs, counts }
+  }
+
+  /** The windows that are shown at a time: the current and the previous one of each kind. */
+  #refsAt(nowMs: number): WindowRef[] {
+    return windowKinds.flatMap((kind) => {
+      const { startMs } = this.#parts.calendar.spanOf(kind, nowMs)
+      const before = this.#parts.calendar.spanOf(kind, startMs - 1)
+      return [
+        { window: kind, startMs },
+        { window: kind, startMs: before.startMs },
+      ]
+    })
+  }
+}
+
+function nameOf(ref: WindowRef): string {
+  return `${ref.window} ${ref.startMs}`
+}

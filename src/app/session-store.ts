@@ -33,17 +33,17 @@ export class SessionStore extends Store {
 
   override set(id: string, session: SessionData, done?: Done): void {
     const written = this.#options.rows.set(id, JSON.stringify(session), this.#endOf(session))
-    written.then(() => done?.(), done)
+    report(written, done)
   }
 
   override touch(id: string, session: SessionData, done?: Done): void {
     if (!this.#options.rolling) return done?.()
     const extended = this.#options.rows.extend(id, JSON.stringify(session), this.#endOf(session))
-    extended.then(() => done?.(), done)
+    report(extended, done)
   }
 
   override destroy(id: string, done?: Done): void {
-    this.#options.rows.delete(id).then(() => done?.(), done)
+    report(this.#options.rows.delete(id), done)
   }
 
   #endOf(session: SessionData): number {
@@ -51,4 +51,9 @@ export class SessionStore extends Store {
     const endMs = expires === undefined || expires === null ? NaN : new Date(expires).getTime()
     return Number.isFinite(endMs) ? endMs : this.#options.wallMs() + this.#options.maxAgeMs
   }
+}
+
+/** express-session may ask without waiting for the answer; a failure is then dropped, as it would be there. */
+function report(work: Promise<void>, done: Done = () => undefined): void {
+  work.then(() => done(), done)
 }

@@ -235,7 +235,9 @@ function hint(field: string, value: unknown): string {
   const isLater =
     (field === 'algorithm' && laterAlgorithms.includes(String(value))) ||
     (field === 'key' &&
-      (typeof value === 'function' || Array.isArray(value) || /^header:/.test(String(value)))) ||
+      (typeof value === 'function' ||
+        Array.isArray(value) ||
+        String(value).startsWith('header:'))) ||
     (field === 'limit' && typeof value === 'function')
   return isLater ? ', which this version does not support yet' : ''
 }

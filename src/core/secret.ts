@@ -16,11 +16,11 @@ const placeholder = /change.?me|replace.?me|placeholder|your.?(secret|token)|exa
  */
 export function checkSecret(setting: string, value: string | undefined): string | undefined {
   if (value === undefined || value === '') return undefined
-  if (typeof value !== 'string' || value.length < secretLengthMin) {
+  if (value.length < secretLengthMin) {
     throw new TallygateError(
       'TALLYGATE_SECRET',
       `Cannot use ${setting}: it must be at least ${secretLengthMin} characters: ` +
-        `received ${String(value).length}`,
+        `received ${value.length}`,
     )
   }
   if (!placeholder.test(value)) return value

@@ -41,9 +41,9 @@ export function createGateHandlers(options: GateHandlerOptions): GateHandlers {
     record: RequestRecord,
     response: ServerResponse,
     next: Next,
-    options?: AttemptOptions,
+    asked?: AttemptOptions,
   ): void {
-    const answer = limiter.attempt(record.facts, options)
+    const answer = limiter.attempt(record.facts, asked)
     proceed(answer, next, (attempt) => conclude(limiter, records, record, attempt, response, next))
   }
 
@@ -59,7 +59,7 @@ export function createGateHandlers(options: GateHandlerOptions): GateHandlers {
         throw new TallygateError(
           'TALLYGATE_RULE_NAME',
           `Cannot limit '${name}': it must be the function of a rule, ` +
-            `${names.length === 0 ? 'and no rule has one' : `such as ${names.join(', ')}`}`,
+            (names.length === 0 ? 'and no rule has one' : `such as ${names.join(', ')}`),
         )
       }
       const asked = { function: name }
@@ -97,14 +97,18 @@ function conclude(
 
 /** Refunds attempts and answers how their rules stand then, for the header fields. */
 function giveBack(limiter: RuleLimiter, attempts: readonly Attempt[]): Answer<Attempt[]> {
-  const answers = attempts.map((attempt) => {
+  const reviewed: Attempt[] = []
+  const waiting: Promise<Attempt>[] = []
+  for (const attempt of attempts) {
     const refunded = limiter.refund(attempt)
-    return refunded instanceof Promise
-      ? refunded.then(() => limiter.review(attempt))
-      : limiter.review(attempt)
-  })
-  const isReady = answers.every((answer) => !(answer instanceof Promise))
-  return isReady ? (answers as Attempt[]) : Promise.all(answers)
+    const review =
+      refunded instanceof Promise
+        ? refunded.then(() => limiter.review(attempt))
+        : limiter.review(attempt)
+    if (review instanceof Promise) waiting.push(review)
+    else reviewed.push(review)
+  }
+  return waiting.length === 0 ? reviewed : Promise.all(waiting)
 }
 
 function setFields(response: ServerResponse, attempts: readonly Attempt[]): void {

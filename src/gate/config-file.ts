@@ -16,7 +16,7 @@ export interface Config {
 }
 
 const fields = ['rules', 'timeZone', 'weekStartsOn']
-const laterFields = ['exempt']
+const laterFields = new Set(['exempt'])
 
 /**
  * @throws TallygateError naming the file, the place in it, and what would be right.
@@ -59,7 +59,7 @@ function checkConfig(value: unknown, path: string): Config {
 
 function refuseField(path: string, field: string): never {
   const near = nearestName(field, fields)
-  const advice = laterFields.includes(field)
+  const advice = laterFields.has(field)
     ? 'this version does not support it yet'
     : near === null
       ? `known fields are ${fields.join(', ')}`

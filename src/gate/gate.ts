@@ -7,24 +7,18 @@ import { createAdmin } from '../admin/routes.js'
 import { statistics, type Statistics } from '../admin/statistics.js'
 import { systemClock } from '../core/clock.js'
 import type { Logger } from '../core/logger.js'
-import type { DecisionObserver } from '../core/observer.js'
 import { compileRules, type CompiledRule } from '../core/rule.js'
 import { expressSessionId } from '../express/client-key.js'
 import type { Handler } from '../express/http.js'
 import { createMetricsHandler } from '../express/metrics-handler.js'
 import { createGateHandlers } from '../express/middleware.js'
 import { RuleLimiter } from '../limiter/limiter.js'
-import { Histogram } from '../metrics/histogram.js'
 import { createExposition, type Exposition } from '../metrics/prometheus.js'
-import { Recorder } from '../metrics/recorder.js'
-import { metrics } from '../metrics/table.js'
-import { openDatabase, type OpenDatabase } from '../sqlite/database.js'
-import { SqliteTallyArchive } from '../sqlite/tally-archive.js'
+import type { OpenDatabase } from '../sqlite/database.js'
 import { MemoryStore } from '../stores/memory/memory-store.js'
 import { createCalendar } from '../tally/calendar.js'
-import { MemoryArchive } from '../tally/memory-archive.js'
-import { TallySlots } from '../tally/slots.js'
-import { Tally } from '../tally/tally.js'
+import type { Tally } from '../tally/tally.js'
+import { createCounting } from './counting.js'
 import { metricSources } from './metric-sources.js'
 import { checkOptions, type GateOptions } from './options.js'
 import { version } from './version.js'
@@ -65,68 +59,33 @@ export function createGate(given: GateOptions): GateParts {
   const rules = compileRules(options.rules)
   const calendar = createCalendar(options.timeZone, options.weekStartsOn)
   const exposition = createExposition(options.registry)
-  const startedAtMs = clock.wallMs()
-  const database =
-    options.database === undefined ? null : openDatabase(options.database, startedAtMs)
-  announceDatabase(database, logger)
-
-  const slots = new TallySlots(rules.map((rule) => rule.name))
-  const wallMs = () => clock.wallMs()
-  const flushDuration = new Histogram(metrics.tallyFlushDuration.buckets)
-  const reportFlush = flushReporter(logger)
-  const tally = new Tally({
-    slots,
-    calendar,
-    clock,
-    archive:
-      database === null
-        ? new MemoryArchive(slots, startedAtMs)
-        : new SqliteTallyArchive(database, slots, wallMs),
-    onFlush(seconds, failure) {
-      flushDuration.observe(seconds)
-      reportFlush(failure)
-    },
-  })
-  const recorder = new Recorder(rules.length)
-  const observer: DecisionObserver = {
-    judged(rule, verdict, measure, nowMs) {
-      recorder.judged(rule, verdict, measure, nowMs)
-      tally.count(slots.ofVerdict(rule.index, verdict))
-    },
-  }
-  const limiter = new RuleLimiter(options.rules, rules, new MemoryStore(rules, clock), observer)
+  const counting = createCounting({ path: options.database, rules, calendar, clock, logger })
+  const { tally, recorder, database } = counting
+  const store = new MemoryStore(rules, clock)
+  const limiter = new RuleLimiter(options.rules, rules, store, counting.observer)
   const handlers = createGateHandlers({
     limiter,
     sessionOf: options.session ?? expressSessionId,
-    countRequest(outcome) {
-      recorder.countRequest(outcome)
-      tally.count(outcome)
-    },
+    countRequest: counting.countRequest,
   })
   const utilizationOf = (rule: CompiledRule) => recorder.utilization(rule, clock.monotonicMs())
-  const stats = () => statistics({ limiter, tally, slots, calendar, utilizationOf })
+  const stats = () => statistics({ limiter, tally, slots: counting.slots, calendar, utilizationOf })
   let wrongTokenCount = 0
   exposition.add(
     metricSources({
+      ...counting,
       limiter,
-      recorder,
-      tally,
-      flushDuration,
-      startedAtMs,
       utilizationOf,
       wrongTokenCount: () => wrongTokenCount,
       version,
     }),
   )
-  const timer = setInterval(() => {
-    limiter.store.sweep()
-    void tally.flush()
-  }, tickMs).unref()
+  const timer = startTicking(limiter, tally)
 
   let closing: Promise<void> | null = null
   return {
     middleware: handlers.middleware,
-    limit: handlers.limit,
+    limit: (name) => handlers.limit(name),
     metrics: createMetricsHandler(exposition, options.metricsToken),
     admin: createAdmin({
       token: options.adminToken,
@@ -142,6 +101,15 @@ export function createGate(given: GateOptions): GateParts {
     hasFunction: (name) => limiter.hasFunction(name),
     persistenceFailure: () => tally.health().failure,
   }
+}
+
+/** The gate's one timer: it frees expired keys and moves counts to where they last. */
+function startTicking(limiter: RuleLimiter, tally: Tally): NodeJS.Timeout {
+  const tick = () => {
+    limiter.store.sweep()
+    void tally.flush()
+  }
+  return setInterval(tick, tickMs).unref()
 }
 
 /** The last flush is worth waiting for: it is tried again where another process holds the file. */
@@ -162,28 +130,6 @@ async function closeGate(
   if (lost > 0) logger.error({ requests: lost }, 'closing with requests that could not be written')
   await limiter.close()
   database?.close()
-}
-
-/** One line when writing begins to fail, one when it is well again; the metrics have the rest. */
-function flushReporter(logger: Logger): (failure: Error | null) => void {
-  let isFailing = false
-  return (failure) => {
-    if (failure !== null && !isFailing) {
-      logger.error({ err: failure }, 'tallies cannot be written; they wait in memory')
-    }
-    if (failure === null && isFailing) logger.info({}, 'tallies are written again')
-    isFailing = failure !== null
-  }
-}
-
-function announceDatabase(database: OpenDatabase | null, logger: Logger): void {
-  if (database === null) return
-  logger.info({ path: database.path }, 'tallies are kept in SQLite')
-  if (database.journalMode === 'wal') return
-  logger.warn(
-    { path: database.path, journalMode: database.journalMode },
-    'SQLite cannot use WAL there (a network file system?); readers and writers will wait for each other',
-  )
 }
 
 function defaultLogger(): Logger {

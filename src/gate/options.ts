@@ -54,7 +54,7 @@ const known = [
   'session',
 ]
 
-const later = [
+const later = new Set([
   'exempt',
   'store',
   'skip',
@@ -65,7 +65,7 @@ const later = [
   'headers',
   'storeTimeoutMs',
   'onStoreFailure',
-]
+])
 
 /** @throws TallygateError naming the option, what was received and what would be right. */
 export function checkOptions(options: GateOptions): CheckedOptions {
@@ -100,7 +100,7 @@ function checkType(options: GateOptions, name: keyof GateOptions, type: string, 
 
 function refuseOption(name: string): never {
   const near = nearestName(name, known)
-  const advice = later.includes(name)
+  const advice = later.has(name)
     ? 'this version does not support it yet'
     : near === null
       ? `known options are ${known.join(', ')}`

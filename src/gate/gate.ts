@@ -12,7 +12,7 @@ import { expressSessionId } from '../express/client-key.js'
 import type { Handler } from '../express/http.js'
 import { createMetricsHandler } from '../express/metrics-handler.js'
 import { createGateHandlers } from '../express/middleware.js'
-import { RuleLimiter } from '../limiter/limiter.js'
+import { RuleLimiter, type RuleChanges } from '../limiter/limiter.js'
 import { createExposition, type Exposition } from '../metrics/prometheus.js'
 import type { OpenDatabase } from '../sqlite/database.js'
 import { MemoryStore } from '../stores/memory/memory-store.js'
@@ -43,6 +43,8 @@ export interface GateParts extends Gate {
   readonly rules: readonly CompiledRule[]
   readonly exposition: Exposition
   readonly database: OpenDatabase | null
+  /** Changes a rule while it runs. */
+  configure(rule: string, changes: RuleChanges): void
   /** Whether some rule is for that function. */
   hasFunction(name: string): boolean
   /** Why the last flush failed; null where it did not. */
@@ -98,6 +100,7 @@ export function createGate(given: GateOptions): GateParts {
     rules: limiter.rules,
     exposition,
     database,
+    configure: (rule, changes) => limiter.configure(rule, changes),
     hasFunction: (name) => limiter.hasFunction(name),
     persistenceFailure: () => tally.health().failure,
   }

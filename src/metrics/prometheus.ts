@@ -5,7 +5,7 @@
  * Of its default process metrics, three gauges whose names end in `_total` are left out: that ending
  * belongs to counters, and promtool says so.
  */
-import { collectDefaultMetrics, Registry, type Metric } from 'prom-client'
+import { collectDefaultMetrics, Histogram, Registry, type Metric } from 'prom-client'
 import type { Sample } from './histogram.js'
 import { metrics, type MetricId, type MetricRow } from './table.js'
 
@@ -28,6 +28,9 @@ const misnamedDefaults = [
   'nodejs_active_resources_total',
 ]
 
+/** Series of the garbage collector that would else be born with the first collection of their kind. */
+const gcKinds = ['major', 'minor', 'incremental', 'weakcb']
+
 /**
  * @param given a registry to put the metrics into; its own default metrics are left as they are. Without
  * one a new registry is made, with the process metrics in it.
@@ -37,6 +40,8 @@ export function createExposition(given?: Registry): Exposition {
   if (given === undefined) {
     collectDefaultMetrics({ register: registry })
     for (const name of misnamedDefaults) registry.removeSingleMetric(name)
+    const collections = registry.getSingleMetric('nodejs_gc_duration_seconds')
+    if (collections instanceof Histogram) for (const kind of gcKinds) collections.zero({ kind })
   }
   return {
     contentType: registry.contentType,

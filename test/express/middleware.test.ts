@@ -1,0 +1,334 @@
+/*
+ * The gate over real HTTP, with the clock set by hand: what passes, what is declined, what the answer says.
+ */
+import { connect } from 'node:net'
+import { createServer, request as httpRequest } from 'node:http'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import express from 'express'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import type { RuleOptions } from '../../src/core/rule.js'
+import { createGate } from '../../src/gate/gate.js'
+import { parseExposition, valueOf } from '../support/exposition.js'
+import { temporaryFolder, until } from '../support/processes.js'
+import { countOf, guarded, startMs, statuses } from '../support/server.js'
+
+const perAddress = (limit: number, more: Partial<RuleOptions> = {}): RuleOptions => ({
+  name: 'ip',
+  key: 'ip',
+  limit,
+  window: '1m',
+  ...more,
+})
+
+describe('a guarded request', () => {
+  it('carries both RateLimit fields of every exposed rule that applied', async () => {
+    const rules = [
+      { name: 'global', key: 'global' as const, limit: 1000, window: '1m' },
+      perAddress(400),
+      { name: 'odd', key: 'ip' as const, limit: 7, window: 1500 },
+    ]
+    const { ask } = await guarded({ rules })
+    const { status, headers } = await ask()
+    expect(status).toBe(200)
+    expect(headers.get('ratelimit-policy')).toBe('"ip";q=400;w=60, "odd";q=7')
+    expect(headers.get('ratelimit')).toBe('"ip";r=399;t=120, "odd";r=6;t=3')
+  })
+
+  it('HDR-04: remaining weighs the previous window and is whole', async () => {
+    const { ask, clock } = await guarded({ rules: [perAddress(100, { window: '100s' })] })
+    clock.set(startMs + 50_000)
+    await statuses(50, () => ask())
+    clock.set(startMs + 110_000)
+    await statuses(9, () => ask())
+    expect((await ask()).headers.get('ratelimit')).toBe('"ip";r=45;t=190')
+  })
+
+  it('is declined with a problem document, Retry-After and no caching', async () => {
+    const { ask, clock } = await guarded({ rules: [perAddress(2)] })
+    await statuses(2, () => ask())
+    clock.advance(500)
+    const { status, headers, text } = await ask()
+    expect(status).toBe(429)
+    expect(headers.get('content-type')).toBe('application/problem+json')
+    expect(headers.get('cache-control')).toBe('no-store')
+    expect(headers.get('retry-after')).toBe('90')
+    expect(headers.get('ratelimit')).toBe('"ip";r=0;t=90')
+    expect(JSON.parse(text)).toEqual({
+      type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
+      title: 'Too many requests',
+      status: 429,
+      detail: 'ip allows 2 requests in 1m; retry in 90 s',
+      'violated-policies': ['ip'],
+      retryAfterMs: 89_500,
+    })
+  })
+
+  it('HDR-01: waiting exactly as long as Retry-After says is enough', async () => {
+    const { ask, clock } = await guarded({ rules: [perAddress(3, { window: '7s' })] })
+    for (let round = 0; round < 20; round++) {
+      clock.advance(137)
+      const { status, headers } = await ask()
+      if (status === 200) continue
+      const seconds = Number(headers.get('retry-after'))
+      expect(Number.isInteger(seconds) && seconds >= 1).toBe(true)
+      clock.advance(seconds * 1000)
+      expect((await ask()).status).toBe(200)
+    }
+  })
+
+  it('HDR-08: a wait of milliseconds is one whole second', async () => {
+    const { ask, clock } = await guarded({ rules: [perAddress(1, { window: '1s' })] })
+    await ask()
+    clock.advance(1_992)
+    const { status, headers, text } = await ask()
+    expect([status, headers.get('retry-after')]).toEqual([429, '1'])
+    expect(JSON.parse(text).retryAfterMs).toBe(8)
+  })
+
+  it('HDR-03: a lowered limit still answers with the wait', async () => {
+    const { ask, clock, gate } = await guarded({ rules: [perAddress(3)] })
+    await statuses(3, () => ask())
+    clock.advance(25_400)
+    gate.configure('ip', { limit: 1 })
+    const { status, headers } = await ask()
+    // Usage 3 falls to 0 at 120 s, and one more fits where 3 · (120 − t) / 60 ≤ 0.
+    expect([status, headers.get('retry-after')]).toEqual([429, '95'])
+    expect(headers.get('ratelimit')).toBe('"ip";r=0;t=95')
+  })
+
+  it('CFG-04: a limit of 0 declines without a time to come back', async () => {
+    const { ask } = await guarded({ rules: [perAddress(0)] })
+    const { status, headers, text } = await ask()
+    expect([status, headers.get('retry-after')]).toEqual([429, null])
+    expect(headers.get('ratelimit')).toBe('"ip";r=0')
+    expect(JSON.parse(text).retryAfterMs).toBe(null)
+  })
+
+  it('names a rule that is not exposed only where it declined', async () => {
+    const { ask } = await guarded({ rules: [{ name: 'all', limit: 1, window: '1m' }] })
+    expect((await ask()).headers.get('ratelimit-policy')).toBe(null)
+    expect((await ask()).headers.get('ratelimit-policy')).toBe('"all";q=1;w=60')
+  })
+
+  it('is not declined by a rule in shadow, nor told of it', async () => {
+    const { ask, gate } = await guarded({ rules: [perAddress(1, { mode: 'shadow' })] })
+    expect(countOf(await statuses(3, () => ask()), 200)).toBe(3)
+    expect((await ask()).headers.get('ratelimit')).toBe(null)
+    const [rule] = (await gate.stats()).rules
+    expect(rule?.totals).toEqual({ within: 0, near: 1, over: 3 })
+  })
+
+  it('HEAD is answered like GET, without a body', async () => {
+    const { ask } = await guarded({ rules: [perAddress(1)] })
+    await ask('/', { method: 'HEAD' })
+    const { status, text } = await ask('/', { method: 'HEAD' })
+    expect([status, text]).toEqual([429, ''])
+  })
+
+  it('CMB-07: parallel requests behind an asynchronous middleware never pass the limit', async () => {
+    for (let round = 0; round < 20; round++) {
+      const { ask } = await guarded({ rules: [perAddress(10)] }, (app, gate) => {
+        app.use((_request, _response, next) => void setTimeout(next, 20))
+        app.use(gate.middleware)
+        app.get('/', (_request, response) => void response.send('ok'))
+      })
+      const answers = await Promise.all(Array.from({ length: 50 }, () => ask()))
+      const seen = answers.map((answer) => answer.status)
+      expect([countOf(seen, 200), countOf(seen, 429)]).toEqual([10, 40])
+    }
+  })
+
+  it('CMB-08: the same gate mounted twice charges once', async () => {
+    const { ask, gate } = await guarded({ rules: [perAddress(10)] }, (app, both) => {
+      const router = express.Router()
+      router.use(both.middleware)
+      router.get('/', (_request, response) => void response.send('ok'))
+      app.use(both.middleware)
+      app.use(router)
+    })
+    expect(countOf(await statuses(12, () => ask()), 200)).toBe(10)
+    expect((await gate.stats()).totals).toEqual({
+      requests: 12,
+      allowed: 10,
+      declined: 2,
+      exempt: 0,
+    })
+  })
+
+  it('CMB-01: a declined request takes from no rule, whatever their order', async () => {
+    const rules = [{ name: 'global', limit: 100, window: '1m' }, perAddress(2)]
+    for (const ordered of [rules, rules.toReversed()]) {
+      const { ask } = await guarded({ rules: ordered }, (app, gate) => {
+        app.set('trust proxy', 1)
+        app.use(gate.middleware)
+        app.get('/', (_request, response) => void response.send('ok'))
+      })
+      const from = (ip: string) => ask('/', { headers: { 'x-forwarded-for': ip } })
+      expect(countOf(await statuses(100, () => from('198.51.100.1')), 200)).toBe(2)
+      const others = await statuses(120, (index) => from(`203.0.113.${index % 60}`))
+      expect(countOf(others, 200)).toBe(98)
+    }
+  })
+})
+
+describe('a limited function', () => {
+  const rules = [
+    perAddress(5),
+    { name: 'lookup', limit: 2, window: '1m', function: 'lookup', expose: true },
+  ]
+  const build = (app: express.Express, gate: ReturnType<typeof createGate>) => {
+    app.use(gate.middleware)
+    app.get('/', (_request, response) => void response.send('ok'))
+    app.get('/lookup', gate.limit('lookup'), (_request, response) => void response.send('found'))
+  }
+
+  it('gives back what the request took before, and the fields say so', async () => {
+    const { ask, gate } = await guarded({ rules }, build)
+    await statuses(2, () => ask('/lookup'))
+    const declined = await ask('/lookup')
+    expect(declined.status).toBe(429)
+    expect(declined.headers.get('ratelimit')).toBe('"ip";r=3;t=120, "lookup";r=0;t=90')
+    expect(JSON.parse(declined.text)['violated-policies']).toEqual(['lookup'])
+    expect(countOf(await statuses(5, () => ask('/')), 200)).toBe(3)
+    expect((await gate.stats()).totals).toEqual({
+      requests: 8,
+      allowed: 5,
+      declined: 3,
+      exempt: 0,
+    })
+  })
+
+  it('is not asked where a general rule has declined', async () => {
+    const { ask, gate } = await guarded({ rules }, build)
+    await statuses(5, () => ask('/'))
+    expect((await ask('/lookup')).status).toBe(429)
+    const lookup = (await gate.stats()).rules.find((rule) => rule.name === 'lookup')
+    expect(lookup?.totals).toEqual({ within: 0, near: 0, over: 0 })
+  })
+
+  it('stands without the middleware in front, and the request is counted', async () => {
+    const { ask, gate } = await guarded({ rules }, (app, only) => {
+      app.get('/lookup', only.limit('lookup'), (_request, response) => void response.send('found'))
+    })
+    expect(await statuses(3, () => ask('/lookup'))).toEqual([200, 200, 429])
+    expect((await gate.stats()).totals).toMatchObject({ requests: 3, declined: 1 })
+  })
+
+  it('that no rule has is refused when the route is built', () => {
+    const gate = createGate({ rules: [perAddress(1)] })
+    onTestFinished(() => gate.close())
+    expect(() => gate.limit('lookup')).toThrow(
+      "Cannot limit 'lookup': it must be the function of a rule, and no rule has one",
+    )
+  })
+})
+
+describe('a client', () => {
+  it('IP-07: is its socket, whatever forwarding headers say', async () => {
+    const { ask } = await guarded({ rules: [perAddress(5)] })
+    const seen = await statuses(200, (index) =>
+      ask('/', {
+        headers: {
+          'x-forwarded-for': `203.0.113.${index}`,
+          'x-real-ip': `203.0.113.${index}`,
+          forwarded: `for=203.0.113.${index}`,
+        },
+      }),
+    )
+    expect(countOf(seen, 200)).toBe(5)
+  })
+
+  it('IP-11: with rubbish in a trusted header counts as its socket', async () => {
+    const { ask } = await guarded({ rules: [perAddress(3)] }, (app, gate) => {
+      app.set('trust proxy', 1)
+      app.use(gate.middleware)
+      app.get('/', (_request, response) => void response.send('ok'))
+    })
+    const rubbish = ['unknown', '', 'a,b,,', 'A'.repeat(10_000), '999.1.2.3', '[::1']
+    const seen = await statuses(rubbish.length, (index) =>
+      ask('/', { headers: { 'x-forwarded-for': rubbish[index] ?? '' } }),
+    )
+    expect(seen).toEqual([200, 200, 200, 429, 429, 429])
+  })
+
+  it('IP-06: without an address is counted, all of them together', async () => {
+    const gate = createGate({ rules: [perAddress(3)] })
+    const app = express()
+    app.use(gate.middleware)
+    app.get('/', (_request, response) => void response.send('ok'))
+    const socketPath = join(temporaryFolder(), 'app.sock')
+    const server = createServer(app).listen(socketPath)
+    onTestFinished(async () => {
+      server.close()
+      await gate.close()
+    })
+    await once(server, 'listening')
+    const ask = () =>
+      new Promise<number>((resolve, reject) => {
+        const sent = httpRequest({ socketPath, path: '/' }, (response) => {
+          response.resume()
+          resolve(response.statusCode ?? 0)
+        })
+        sent.on('error', reject).end()
+      })
+    expect([await ask(), await ask(), await ask(), await ask()]).toEqual([200, 200, 200, 429])
+  })
+})
+
+describe('a request is counted', () => {
+  it('once, at its end, also where the client went away', async () => {
+    const { gate, url } = await guarded({ rules: [perAddress(10)] }, (app, one) => {
+      app.use(one.middleware)
+      app.get('/slow', () => undefined)
+    })
+    const { hostname, port } = new URL(url)
+    const socket = connect(Number(port), hostname)
+    socket.write('GET /slow HTTP/1.1\r\nHost: test\r\n\r\n')
+    await until(async () => (await gate.stats()).rules[0]?.totals.within === 1, 'the attempt')
+    expect((await gate.stats()).totals.requests).toBe(0)
+    socket.destroy()
+    await until(async () => (await gate.stats()).totals.requests === 1, 'the count')
+    expect((await gate.stats()).totals).toMatchObject({ allowed: 1, declined: 0 })
+  })
+
+  it('where the connection was gone before the gate was asked', async () => {
+    let release: (() => void) | null = null
+    const { gate, url } = await guarded({ rules: [perAddress(10)] }, (app, one) => {
+      app.use((_request, response, next) => {
+        response.on('close', () => setImmediate(next))
+        release = () => undefined
+      })
+      app.use(one.middleware)
+      app.get('/', (_request, response) => void response.send('ok'))
+    })
+    const { hostname, port } = new URL(url)
+    const socket = connect(Number(port), hostname)
+    socket.write('GET / HTTP/1.1\r\nHost: test\r\n\r\n')
+    await until(async () => release !== null, 'the request to arrive')
+    socket.destroy()
+    await until(async () => (await gate.stats()).totals.requests === 1, 'the count')
+    expect((await gate.stats()).totals).toMatchObject({ allowed: 1 })
+  })
+
+  it('alike by the metrics, the statistics and the client', async () => {
+    const { ask, gate } = await guarded({ rules: [perAddress(2)] }, (app, one) => {
+      app.get('/metrics', one.metrics)
+      app.use(one.middleware)
+      app.get('/', (_request, response) => void response.send('ok'))
+    })
+    const seen = await statuses(10, () => ask())
+    const series = parseExposition((await ask('/metrics')).text)
+    const totals = (await gate.stats()).totals
+    for (const [outcome, count] of [
+      ['allowed', countOf(seen, 200)],
+      ['declined', countOf(seen, 429)],
+      ['exempt', 0],
+    ] as const) {
+      expect(valueOf(series, 'tallygate_requests_total', { outcome })).toBe(count)
+      expect(totals[outcome]).toBe(count)
+    }
+    const over = { rule: 'ip', mode: 'enforce', verdict: 'over' }
+    expect(valueOf(series, 'tallygate_rule_decisions_total', over)).toBe(8)
+  })
+})

@@ -1,0 +1,51 @@
+/*
+ * Programs that some suites need beside Node. A suite whose tool is missing is skipped, loudly, with the
+ * reason and how to get it; where CI=true a missing tool is a failure, so that nothing is skipped there.
+ */
+import { accessSync, constants } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { describe, it } from 'vitest'
+
+const packages = {
+  prometheus: 'prometheus',
+  promtool: 'prometheus',
+  chromium: 'chromium',
+  'redis-server': 'redis-server',
+} as const
+
+export type Tool = keyof typeof packages
+
+/** The path of a program, or null where PATH has none of that name. */
+export function findTool(tool: Tool): string | null {
+  for (const folder of (process.env['PATH'] ?? '').split(delimiter)) {
+    const path = join(folder, tool)
+    try {
+      accessSync(path, constants.X_OK)
+      return path
+    } catch {
+      continue
+    }
+  }
+  return null
+}
+
+/** A suite that runs only where all its tools are there. */
+export function describeWith(tools: readonly Tool[], title: string, suite: () => void): void {
+  const missing = tools.filter((tool) => findTool(tool) === null)
+  if (missing.length === 0) {
+    describe(title, suite)
+    return
+  }
+  const names = [...new Set(missing.map((tool) => packages[tool]))].join(' ')
+  const reason = `${missing.join(', ')} not on PATH: apt-get install ${names}`
+  if (process.env['CI'] === 'true') {
+    describe(title, () => {
+      it('finds its tools', () => {
+        throw new Error(`Cannot run without a tool: ${reason}`)
+      })
+    })
+    return
+  }
+  process.stderr.write(`\n  SKIPPED: ${title}: ${reason}\n`)
+  describe.skip(`${title} (${reason})`, suite)
+}

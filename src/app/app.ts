@@ -150,5 +150,5 @@ function digestSource(text: string): string {
 }
 
 const contentSecurityPolicy =
-  `default-src 'none'; connect-src 'self'; base-uri 'none'; form-action 'self'; ` +
+  `default-src 'none'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'self'; ` +
   `frame-ancestors 'none'; script-src ${digestSource(homeScript)}; style-src ${digestSource(homeStyle)}`

@@ -115,6 +115,7 @@ ${rules.map(ruleRow).join('\n')}
 <h2>See it</h2>
 <p><a href="/metrics">/metrics</a> for Prometheus · <a href="/admin/stats">/admin/stats</a> with the
 admin token · <a href="/healthz">/healthz</a> · <a href="/readyz">/readyz</a></p>
+<script>${homeScript}</script>
 </body>
 </html>
 `

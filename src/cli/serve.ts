@@ -2,7 +2,6 @@
  * `tallygate serve`: runs the bundled app until it is told to stop.
  */
 import type { Command } from 'commander'
-import { startApp } from '../app/main.js'
 
 export function addServe(program: Command): void {
   program
@@ -10,6 +9,8 @@ export function addServe(program: Command): void {
     .description('Serve the bundled app: limits, metrics, statistics, and routes to try them on.')
     .addHelpText('after', settingsHelp)
     .action(async () => {
+      // Loaded only here: --help and check answer without Express and SQLite.
+      const { startApp } = await import('../app/main.js')
       const running = await startApp(process.env, (line) => process.stdout.write(`${line}\n`))
       for (const signal of ['SIGTERM', 'SIGINT'] as const) {
         process.on(signal, () => void running.close().then(() => process.exit(0)))

@@ -150,14 +150,6 @@ export const metrics = {
     labels: [],
     aggregate: 'sum',
   },
-  tallyLost: {
-    name: 'tallygate_tally_lost_requests_total',
-    type: 'counter',
-    help: 'Requests whose counts were dropped because the buffer for a failing database was full.',
-    unit: 'one',
-    labels: [],
-    aggregate: 'sum',
-  },
   tallyLastFlush: {
     name: 'tallygate_tally_last_flush_timestamp_seconds',
     type: 'gauge',

@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config'
+import { ClosingLine } from './test/support/closing-line.js'
 
 export default defineConfig({
   test: {
@@ -7,5 +8,6 @@ export default defineConfig({
     hookTimeout: 60_000,
     // Two cores, and suites that start real processes: more files at once only disturb each other.
     maxWorkers: 2,
+    reporters: ['default', new ClosingLine()],
   },
 })

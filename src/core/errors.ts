@@ -15,6 +15,7 @@ export const errorCodes = {
   TALLYGATE_SECRET: 'a secret is missing, too short or a placeholder',
   TALLYGATE_DATABASE: 'the database cannot be opened, written or understood',
   TALLYGATE_LISTEN: 'the server cannot listen at its address',
+  TALLYGATE_UNREACHABLE: 'the app that traffic was to go to does not answer',
 } as const
 
 export type ErrorCode = keyof typeof errorCodes

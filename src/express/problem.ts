@@ -6,7 +6,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Measure } from '../core/algorithm.js'
 import { formatDuration } from '../core/duration.js'
-import { longestWait } from '../limiter/limiter.js'
+import { longestWait } from '../limiter/decision-of.js'
 import type { CompiledRule } from '../core/rule.js'
 import type { Attempt } from '../stores/store.js'
 import { retryAfterSeconds } from './headers.js'

@@ -4,12 +4,13 @@
  * process every answer is there at once.
  */
 import { blankMeasure, type Measure } from '../core/algorithm.js'
-import { verdicts, type Decision, type RuleVerdict } from '../core/decision.js'
+import type { Decision } from '../core/decision.js'
 import { shown, TallygateError } from '../core/errors.js'
 import { keyOf, type Facts } from '../core/facts.js'
 import type { DecisionObserver } from '../core/observer.js'
 import { compileRule, type CompiledRule, type RuleOptions } from '../core/rule.js'
 import type { Answer, Attempt, KeyCounts, Store } from '../stores/store.js'
+import { decisionOf, verdictOf } from './decision-of.js'
 
 export interface AttemptOptions {
   /** Whole cost units, 1 unless said; a cost of 0 takes nothing and no rule applies. */
@@ -182,71 +183,6 @@ export class RuleLimiter {
     }
     return attempt
   }
-}
-
-/** The public answer that an attempt makes. */
-export function decisionOf(attempt: Attempt): Decision {
-  const shownIndex = tellingRule(attempt)
-  const measure = attempt.measures[shownIndex]
-  const rule = attempt.rules[shownIndex]
-  return {
-    allowed: attempt.allowed,
-    rule: rule?.name ?? null,
-    limit: rule?.limit ?? Infinity,
-    remaining: measure?.remaining ?? Infinity,
-    retryAfterMs: attempt.allowed ? 0 : longestWait(attempt),
-    resetMs: measure?.resetMs ?? 0,
-    cost: attempt.cost,
-    verdicts: attempt.rules.map((of, index) =>
-      verdictEntry(of, attempt.measures[index] as Measure),
-    ),
-  }
-}
-
-/** Index into `verdicts`: over if the rule itself declines, near if usage with the attempt is high. */
-export function verdictOf(rule: CompiledRule, measure: Measure): number {
-  if (!measure.allowed) return 2
-  return measure.usageWith > rule.near * rule.limit ? 1 : 0
-}
-
-function verdictEntry(rule: CompiledRule, measure: Measure): RuleVerdict {
-  return {
-    rule: rule.name,
-    mode: rule.mode,
-    verdict: verdicts[verdictOf(rule, measure)] as RuleVerdict['verdict'],
-    allowed: measure.allowed,
-    limit: rule.limit,
-    usage: measure.usage,
-    remaining: measure.remaining,
-    retryAfterMs: measure.allowed ? 0 : measure.retryAfterMs,
-    resetMs: measure.resetMs,
-  }
-}
-
-/** Milliseconds until every enforced rule would allow the same attempt. */
-export function longestWait(attempt: Attempt): number {
-  let longestMs = 0
-  for (const [index, rule] of attempt.rules.entries()) {
-    const waitMs = attempt.measures[index]?.retryAfterMs ?? 0
-    if (rule.mode === 'enforce' && waitMs > longestMs) longestMs = waitMs
-  }
-  return longestMs
-}
-
-/** The enforced rule that declined with the longest wait, else the one with the least share left; or −1. */
-function tellingRule(attempt: Attempt): number {
-  let best = -1
-  let bestRank = -Infinity
-  for (const [index, rule] of attempt.rules.entries()) {
-    const measure = attempt.measures[index] as Measure
-    if (rule.mode !== 'enforce' || (!attempt.allowed && measure.allowed)) continue
-    const rank = attempt.allowed ? measure.usage / rule.limit : measure.retryAfterMs
-    if (best === -1 || rank > bestRank) {
-      best = index
-      bestRank = rank
-    }
-  }
-  return best
 }
 
 function attemptOver(

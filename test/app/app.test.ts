@@ -5,11 +5,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import type { Statistics } from '../../src/admin/statistics.js'
 import { parseExposition, valueOf } from '../support/exposition.js'
 import { startApp, temporaryFolder, until, type StartedApp } from '../support/processes.js'
-
-const adminToken = 'f3a9c2d17b604e58a1b2c3d4'
 
 /** An app with rules of its own; it ends with the test or suite that started it. */
 async function appWith(
@@ -23,7 +20,6 @@ async function appWith(
   const app = await startApp({
     TALLYGATE_CONFIG: config,
     TALLYGATE_DATABASE: database,
-    TALLYGATE_ADMIN_TOKEN: adminToken,
     ...env,
   })
   return { ...app, database }
@@ -42,13 +38,6 @@ async function repeat(count: number, ask: (index: number) => Promise<number>): P
 }
 
 const passed = (seen: readonly number[]) => seen.filter((status) => status < 400).length
-
-async function statsOf(app: StartedApp): Promise<Statistics> {
-  const response = await fetch(`${app.url}/admin/stats`, {
-    headers: { authorization: `Bearer ${adminToken}` },
-  })
-  return (await response.json()) as Statistics
-}
 
 async function beginSession(app: StartedApp, headers: Record<string, string> = {}) {
   const response = await fetch(`${app.url}/api/session`, { method: 'POST', headers })
@@ -80,14 +69,14 @@ describe('the bundled app', () => {
     for (const path of ['/metrics', '/healthz', '/readyz']) {
       expect(passed(await repeat(60, () => statusOf(app.url + path)))).toBe(60)
     }
-    expect(await statsOf(app)).toMatchObject({ totals: { requests: 0 } })
+    expect(await app.stats()).toMatchObject({ totals: { requests: 0 } })
     expect(passed(await repeat(6, () => statusOf(`${app.url}/api/ping`)))).toBe(5)
-    expect(await statsOf(app)).toMatchObject({ totals: { requests: 6, allowed: 5, declined: 1 } })
+    expect(await app.stats()).toMatchObject({ totals: { requests: 6, allowed: 5, declined: 1 } })
   })
 
   it('guards and counts unknown paths too', async () => {
     expect(await statusOf(`${app.url}/nothing/here`)).toBe(429)
-    expect(await statsOf(app)).toMatchObject({ totals: { requests: 7 } })
+    expect(await app.stats()).toMatchObject({ totals: { requests: 7 } })
   })
 
   it('tells whether it is ready, and what is degraded', async () => {
@@ -231,7 +220,7 @@ describe('a session', () => {
     }
     for (let batch = 0; batch < 40; batch++) await Promise.all(Array.from({ length: 50 }, ask))
     expect(sessionRows(app.database)).toEqual([])
-    const { rules: shown } = await statsOf(app)
+    const { rules: shown } = await app.stats()
     expect(shown.find((rule) => rule.name === 'session')?.trackedKeys).toBe(1)
   })
 
@@ -300,7 +289,7 @@ describe('a session', () => {
     await statusOf(`${app.url}/admin/stats`, { headers })
     const shown = [
       await (await fetch(`${app.url}/metrics`)).text(),
-      JSON.stringify(await statsOf(app)),
+      JSON.stringify(await app.stats()),
       JSON.stringify(sessionRows(app.database)),
     ]
     const { stdout, stderr } = await app.end()

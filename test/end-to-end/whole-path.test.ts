@@ -22,7 +22,6 @@ import {
 import { describeWith, findTool } from '../support/tools.js'
 import { Model, type ModelRule, type Sender } from './model.js'
 
-const adminToken = '7f1e6a90b2c84d35a6f0e1d2'
 const board = join(root, 'dashboards/json/overview.json')
 
 /** The rules that ship, with windows of a day: see `Model`. */
@@ -87,14 +86,8 @@ describeWith(['prometheus'], 'the whole path', () => {
     return startApp({
       TALLYGATE_CONFIG: config,
       TALLYGATE_DATABASE: database,
-      TALLYGATE_ADMIN_TOKEN: adminToken,
       TRUST_PROXY: '1',
     })
-  }
-
-  const statistics = async (): Promise<Statistics> => {
-    const headers = { authorization: `Bearer ${adminToken}` }
-    return (await (await fetch(`${app.url}/admin/stats`, { headers })).json()) as Statistics
   }
 
   const scraped = async () => parseExposition(await (await fetch(`${app.url}/metrics`)).text())
@@ -163,7 +156,7 @@ describeWith(['prometheus'], 'the whole path', () => {
       const over = valueOf(series, 'tallygate_rule_decisions_total', labels)
       expect(over).toBe(clients.model.over.get(name))
     }
-    expectAgreement(await statistics())
+    expectAgreement(await app.stats())
   })
 
   it('is seen by Prometheus to the last request', async () => {
@@ -203,7 +196,7 @@ describeWith(['prometheus'], 'the whole path', () => {
     connection.close()
 
     app = await start()
-    expectAgreement(await statistics())
+    expectAgreement(await app.stats())
     expect(valueOf(await scraped(), 'tallygate_requests_total', { outcome: 'allowed' })).toBe(0)
   })
 
@@ -216,7 +209,7 @@ describeWith(['prometheus'], 'the whole path', () => {
     }
     const series = await scraped()
     expect(valueOf(series, 'tallygate_requests_total', { outcome: 'allowed' })).toBe(50)
-    const { totals } = await statistics()
+    const { totals } = await app.stats()
     expect(totals.allowed).toBe(before + 50)
     expect(totals.declined).toBe(clients.declined)
   })

@@ -3,12 +3,14 @@
  * what it started, and what a test leaves behind ends with the test run.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { Statistics } from '../../src/admin/statistics.js'
 
 export const root = fileURLToPath(new URL('../../', import.meta.url))
 export const cli = join(root, 'dist/cli/main.js')
@@ -67,17 +69,28 @@ export function run(
 export interface StartedApp extends RunningProcess {
   /** Such as http://127.0.0.1:43210. */
   readonly url: string
+  /** What /admin/stats says to who bears the token. */
+  stats(): Promise<Statistics>
 }
 
-/** The built app on a free port; without a database path it gets a temporary one. */
+/** The built app on a free port, with a temporary database and an admin token unless `env` has others. */
 export async function startApp(env: Record<string, string> = {}): Promise<StartedApp> {
-  const app = run(process.execPath, [cli, 'serve'], {
+  const settings = {
     PORT: '0',
     TALLYGATE_DATABASE: join(temporaryFolder(), 'tallygate.db'),
+    TALLYGATE_ADMIN_TOKEN: randomBytes(16).toString('hex'),
     ...env,
-  })
+  }
+  const app = run(process.execPath, [cli, 'serve'], settings)
   const url = await firstMatch(app, /listens on (http:\S+)/)
-  return { ...app, url }
+  const headers = { authorization: `Bearer ${settings.TALLYGATE_ADMIN_TOKEN}` }
+  return {
+    ...app,
+    url,
+    async stats() {
+      return (await (await fetch(`${url}/admin/stats`, { headers })).json()) as Statistics
+    },
+  }
 }
 
 export interface StartedPrometheus extends RunningProcess {

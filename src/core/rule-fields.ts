@@ -1,0 +1,130 @@
+/*
+ * The fields of a rule as somebody writes it, one row each: what is right, in a check and in words, what it
+ * does, and its default. Messages, the table in docs/configuration.md and later the JSON schema come from
+ * these rows.
+ */
+import { z } from 'zod'
+import { algorithms } from './algorithms/index.js'
+import { modes, type Mode } from './decision.js'
+import { parseDuration, windowMsMax, windowMsMin } from './duration.js'
+
+export type KeyKind = 'global' | 'ip' | 'session'
+
+/** A rule as it stands in tallygate.yml or in code; see docs/configuration.md. */
+export interface RuleOptions {
+  name: string
+  key?: KeyKind | undefined
+  /** Cost units a window. */
+  limit: number
+  /** `500ms`, `30s`, `1m`, `1h`, `1d`, `1w`, or whole milliseconds. */
+  window: string | number
+  algorithm?: string | undefined
+  strict?: boolean | undefined
+  function?: string | undefined
+  mode?: Mode | undefined
+  near?: number | undefined
+  absent?: 'address' | 'skip' | undefined
+  maxKeys?: number | undefined
+  ipv6Prefix?: number | undefined
+  expose?: boolean | undefined
+}
+
+export interface FieldRow {
+  /** Accepts exactly the right values; its own messages are not shown. */
+  readonly schema: z.ZodType
+  /** Completes "FIELD must be …". */
+  readonly must: string
+  readonly doc: string
+  /** How docs show the default; undefined where the field is required. */
+  readonly fallback?: string
+}
+
+const limitMax = 2 ** 32 - 1
+const keysMax = 2 ** 24 - 1
+const namePattern = /^[a-z][a-z0-9-]{0,63}$/
+
+const nameMust = '1 to 64 of a-z, 0-9 and -, beginning with a letter'
+
+export const ruleFields: Readonly<Record<keyof RuleOptions, FieldRow>> = {
+  name: {
+    schema: z.string().regex(namePattern),
+    must: nameMust,
+    doc: 'What the rule is called in headers, metrics and statistics; unique.',
+  },
+  key: {
+    schema: z.enum(['global', 'ip', 'session']),
+    must: 'global, ip or session',
+    doc: 'Whom the rule counts: everybody together, each client address, or each session.',
+    fallback: '`global`',
+  },
+  limit: {
+    schema: z.int().min(0).max(limitMax),
+    must: `a whole number from 0 to ${limitMax}`,
+    doc: 'Cost units that a key may use in a window; 0 declines everything.',
+  },
+  window: {
+    schema: z.custom((value) => {
+      const windowMs = parseDuration(value)
+      return windowMs !== null && windowMs >= windowMsMin && windowMs <= windowMsMax
+    }),
+    must: 'a span such as 500ms, 30s, 1m, 1h, 1d or 1w, or whole milliseconds; 1ms to 366d',
+    doc: 'The span that the limit speaks of.',
+  },
+  algorithm: {
+    schema: z.custom((value) => typeof value === 'string' && algorithms.has(value)),
+    must: [...algorithms.keys()].join(', '),
+    doc: 'How usage is measured; see docs/algorithms.md.',
+    fallback: '`sliding-window`',
+  },
+  strict: {
+    schema: z.boolean(),
+    must: 'true or false',
+    doc: 'Declined attempts count too, so that a client that keeps hammering stays out.',
+    fallback: '`false`',
+  },
+  function: {
+    schema: z.string().regex(namePattern),
+    must: nameMust,
+    doc: 'Only for what stands behind `gate.limit` of that name, not for every request.',
+    fallback: 'every request',
+  },
+  mode: {
+    schema: z.enum(modes),
+    must: 'enforce, shadow or disabled',
+    doc: '`shadow` decides and counts but never declines; `disabled` switches the rule off.',
+    fallback: '`enforce`',
+  },
+  near: {
+    schema: z.number().min(0).max(1),
+    must: 'a number from 0 to 1',
+    doc: 'Share of the limit above which a verdict is `near`.',
+    fallback: '0.8',
+  },
+  absent: {
+    schema: z.enum(['address', 'skip']),
+    must: 'address or skip',
+    doc: 'What becomes of a request without such a key: counted by its address, or not by this rule.',
+    fallback: '`address` for `key: session`, else `skip`',
+  },
+  maxKeys: {
+    schema: z.int().min(1).max(keysMax),
+    must: `a whole number from 1 to ${keysMax}`,
+    doc: 'Most keys tracked at once; beyond it the least used make room.',
+    fallback: '1,000,000',
+  },
+  ipv6Prefix: {
+    schema: z.int().min(1).max(128),
+    must: 'a whole number from 1 to 128',
+    doc: 'Bits of an IPv6 address that make one client.',
+    fallback: '64',
+  },
+  expose: {
+    schema: z.boolean(),
+    must: 'true or false',
+    doc: 'Named in response headers even when it did not decline.',
+    fallback: '`true`, but `false` for `key: global`',
+  },
+}
+
+/** Fields of the rule language that this version refuses by name. */
+export const laterFields = ['burst', 'minInterval', 'maxAge', 'match', 'candidates', 'persist']

@@ -1,0 +1,68 @@
+/*
+ * What the documents say holds: pages written from tables are as the tables are, snippets compile, links
+ * lead somewhere.
+ */
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { root, run } from '../support/processes.js'
+import { configurationPage, metricsPage } from './pages.js'
+
+const read = (path: string) => readFileSync(join(root, path), 'utf8')
+
+const documents = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'CHANGELOG.md',
+  ...readdirSync(join(root, 'docs'))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `docs/${name}`),
+]
+
+describe('the documents', () => {
+  it('docs/configuration.md has every field of a rule', async () => {
+    await expect(await configurationPage()).toMatchFileSnapshot(
+      join(root, 'docs/configuration.md'),
+    )
+  })
+
+  it('docs/metrics.md has every metric', async () => {
+    await expect(await metricsPage()).toMatchFileSnapshot(join(root, 'docs/metrics.md'))
+  })
+
+  it.each(documents)('%s has no link to a file that is not there', (path) => {
+    const links = [...read(path).matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)].map(([, to = '']) => to)
+    const missing = links.filter((to) => !existsSync(join(root, dirname(path), to)))
+    expect(missing).toEqual([])
+  })
+
+  it('the TypeScript of the README compiles against the package', async () => {
+    const snippets = [...read('README.md').matchAll(/^```ts\n(.*?)^```/gms)]
+    expect(snippets.length).toBeGreaterThanOrEqual(3)
+    const folder = join(root, 'build/readme')
+    mkdirSync(folder, { recursive: true })
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    for (const [index, [, code = '']] of snippets.entries()) {
+      writeFileSync(join(folder, `snippet-${index}.ts`), code)
+    }
+    const options = { extends: '../../tsconfig.json', include: ['*.ts'] }
+    const relaxed = { noUnusedLocals: false, noUnusedParameters: false }
+    const config = JSON.stringify({ ...options, compilerOptions: relaxed })
+    writeFileSync(join(folder, 'tsconfig.json'), config)
+    const compiler = join(root, 'node_modules/typescript/bin/tsc')
+    const { code, stdout } = await run(process.execPath, [compiler, '-p', folder]).finished
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
+  })
+
+  it('the YAML of the README is the one that ships', () => {
+    const [, yaml = ''] = /^```yaml\n# tallygate\.yml\n(.*?)^```/ms.exec(read('README.md')) ?? []
+    const rules = (text: string) =>
+      [...text.matchAll(/- (\{.*\})/g)].map(([, rule = '']) => rule.replaceAll(/\s+/g, ' '))
+    expect(rules(yaml)).toEqual(rules(read('tallygate.yml')))
+    expect(rules(yaml)).toHaveLength(4)
+  })
+
+  it.each(documents)('%s names no place that only its writer has', (path) => {
+    expect(read(path)).not.toMatch(/\/(work|root|home)\/|registry\.npmjs|deb\.debian/)
+  })
+})

@@ -1,0 +1,119 @@
+/*
+ * The pages of docs that say what tables in the code say: written from those tables, so that neither can
+ * change without the other. `npx vitest run test/docs -u` writes them anew.
+ */
+import { format, resolveConfig } from 'prettier'
+import { ruleFields } from '../../src/core/rule-fields.js'
+import { labelValues, metrics, type MetricRow } from '../../src/metrics/table.js'
+
+const notice = '<!-- Written from the code: npx vitest run test/docs -u -->'
+
+export function configurationPage(): Promise<string> {
+  const rows = Object.entries(ruleFields).map(([name, { doc, must, fallback }]) => [
+    `\`${name}\``,
+    doc,
+    must,
+    fallback ?? '**required**',
+  ])
+  return page(`# Configuration
+
+${notice}
+
+\`tallygate.yml\` is YAML 1.2: a list of rules, and how the calendar of the tallies runs. \`npx tallygate check
+tallygate.yml\` says in words what a file does, or what is wrong with it. Whatever is unknown or impossible stops the
+start with a line that names the rule, the field, what was received and what would be right; nothing is ever silently
+unlimited.
+
+| field | meaning | must be | default |
+| --- | --- | --- | --- |
+| \`rules\` | the limits, below | a list of one or more | **required** |
+| \`timeZone\` | the calendar of the tallies | \`UTC\`, as yet | \`UTC\` |
+| \`weekStartsOn\` | the first day of a week | \`monday\`, \`saturday\` or \`sunday\` | \`monday\` |
+
+## Rules
+
+${table(['field', 'meaning', 'must be', 'default'], rows)}
+
+### Choosing
+
+- **One rule for everybody, one for each client.** \`global\` protects the service from all of them together, \`ip\` the
+  others from one of them. A rule with \`function\` protects one costly thing.
+- **Try a limit first.** \`mode: shadow\` counts what the rule would decline, and declines nothing.
+- **\`strict\`** keeps a client out for as long as it keeps hammering; good for logins, hard on clients that retry.
+- **\`absent\`** decides about requests without a session. \`address\` counts them by their address, so that dropping the
+  cookie gains nothing; \`skip\` leaves them to the other rules.
+
+## The bundled app
+
+Its settings are environment variables: \`npx tallygate serve --help\` lists them. In production it does not start
+without \`SESSION_SECRET\`, and without \`TALLYGATE_ADMIN_TOKEN\` the admin routes answer 404.
+`)
+}
+
+export function metricsPage(): Promise<string> {
+  const rows = Object.values(metrics).map((row: MetricRow) => [
+    `\`${row.name}\``,
+    row.type,
+    row.labels.map(label).join(', '),
+    row.help,
+    aggregation[row.aggregate],
+  ])
+  return page(`# Metrics
+
+${notice}
+
+\`GET /metrics\` answers in Prometheus's text format 0.0.4. Every series is there from the first scrape, at 0 where nothing
+has happened, so that \`rate()\` sees the first event. No label is ever made from what a client sends: the number of
+series follows from the rules (of the bundled app's histogram also from its routes, a hundred at most).
+
+${table(['metric', 'type', 'labels', 'meaning', 'over processes'], rows)}
+
+Counters begin at 0 with the process; what outlives it is in \`tallygate_window_requests\`, read from the database.
+Beside these come prom-client's default metrics of the process (\`process_*\`, \`nodejs_*\`), less three gauges that are
+named like counters.
+
+## Questions, as queries
+
+Share of requests declined:
+
+\`\`\`promql
+sum(rate(tallygate_requests_total{outcome="declined"}[5m]))
+  / (sum(rate(tallygate_requests_total{outcome!="exempt"}[5m])) > 0)
+\`\`\`
+
+Which rule declines, attempts per second:
+
+\`\`\`promql
+sum by (rule) (rate(tallygate_rule_decisions_total{mode="enforce",verdict="over"}[5m]))
+\`\`\`
+
+How close each rule is to its limit:
+
+\`\`\`promql
+max by (rule) (tallygate_rule_utilization_ratio)
+\`\`\`
+
+Requests today, each database counted once however many processes share it:
+
+\`\`\`promql
+sum(max by (database, outcome) (tallygate_window_requests{window="day",period="current"}))
+\`\`\`
+`)
+}
+
+const aggregation = { sum: 'add up', max: 'take the highest', one: 'look at each' } as const
+
+function label(name: string): string {
+  const values = (labelValues as Readonly<Record<string, readonly string[]>>)[name]
+  return values === undefined ? `\`${name}\`` : `\`${name}\` = ${values.join(', ')}`
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')
+}
+
+async function page(text: string): Promise<string> {
+  const config = await resolveConfig('docs/configuration.md')
+  return format(text, { ...config, parser: 'markdown' })
+}

@@ -216,3 +216,20 @@ describe('the command line', () => {
     expect(stderr).toContain("Cannot create rule 'A': name must be 1 to 64 of a-z")
   })
 })
+
+describe('npm start', () => {
+  it('serves, and ends the app when npm is told to end', async () => {
+    const path = join(temporaryFolder(), 'stats.db')
+    // Not built anew: that would pull the build away from other suites.
+    const npm = run('npm', ['start', '--ignore-scripts'], { PORT: '0', TALLYGATE_DATABASE: path })
+    await until(async () => /listens on/.test(npm.stdout()), 'the app to listen')
+    const url = /listens on (\S+)/.exec(npm.stdout())?.[1] ?? ''
+    await (await fetch(`${url}/api/ping`)).text()
+    expect((await npm.end()).code).toBe(0)
+    await expect(fetch(`${url}/api/ping`)).rejects.toThrow('fetch failed')
+    const database = new Sqlite(path, { readonly: true })
+    onTestFinished(() => void database.close())
+    const sum = database.prepare(`SELECT sum(count) AS count FROM request_tallies`)
+    expect(sum.get()).toEqual({ count: 4 })
+  })
+})

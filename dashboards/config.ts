@@ -36,8 +36,8 @@ export const config = {
 
   /** Utilization from which a rule is near its limit: the default of a rule's own `near`. */
   utilizationNear: 0.8,
-  /** Utilization at which a rule declines. */
-  utilizationFull: 1,
+  /** Utilization at which a rule declines: a sliding window seldom comes to 1 exactly. */
+  utilizationFull: 0.99,
 
   /**
    * Least heights of axes: without them Grafana stretches a healthy wobble over the whole panel,

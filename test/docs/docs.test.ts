@@ -21,9 +21,7 @@ const documents = [
 
 describe('the documents', () => {
   it('docs/configuration.md has every field of a rule', async () => {
-    await expect(await configurationPage()).toMatchFileSnapshot(
-      join(root, 'docs/configuration.md'),
-    )
+    await expect(await configurationPage()).toMatchFileSnapshot(join(root, 'docs/configuration.md'))
   })
 
   it('docs/metrics.md has every metric', async () => {

@@ -41,8 +41,11 @@ export class KeyTable {
 
   /** A place for a key that is not in the table, all zeros. May move `state`. */
   claim(key: string, rule: CompiledRule, nowMs: number): number {
-    if (this.#rows.size >= rule.maxKeys) this.#makeRoom(rule, nowMs)
-    else this.#sweepRows(2, rule, nowMs)
+    if (this.#rows.size < rule.maxKeys) this.#sweepRows(2, rule, nowMs)
+    // Twice, so that a table whose `maxKeys` was lowered shrinks with each new key.
+    for (let turn = 0; turn < 2 && this.#rows.size >= rule.maxKeys; turn++) {
+      this.#makeRoom(rule, nowMs)
+    }
     const row = this.#freeRows.pop() ?? this.#keys.length
     const own = ownCopy(key)
     this.#keys[row] = own

@@ -25,7 +25,8 @@ const keyLengthMax = 64
 /** The key that a rule counts these facts under; null: the rule does not apply. */
 export function keyOf(rule: CompiledRule, facts: Facts): string | null {
   if (facts.keys !== undefined && Object.hasOwn(facts.keys, rule.name)) {
-    const given: string | undefined = facts.keys[rule.name]
+    // Whatever plain JavaScript puts there is a key; undefined is none.
+    const given: unknown = facts.keys[rule.name]
     if (given !== undefined) return bounded('k', String(given))
   }
   if (rule.key === 'global') return 'g'

@@ -2,7 +2,7 @@
  * One spelling for one client, and one key for what one subscriber owns. The cases are asked of the
  * functions and of a limiter that counts addresses.
  */
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { canonicalAddress, clientAddress } from '../../src/core/address.js'
 import { benchOf, burst, ipRule, passedOf } from '../support/units/limits.js'

@@ -1,7 +1,7 @@
 /*
  * Spans of time: what is read, what is refused, and that what is written is read again as the same span.
  */
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { formatDuration, parseDuration, windowMsMax, windowMsMin } from '../../src/core/duration.js'
 

@@ -4,7 +4,7 @@
  */
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { keyOf, type Facts } from '../../src/core/facts.js'
 import { compileRule, type RuleOptions } from '../../src/core/rule.js'
@@ -47,6 +47,11 @@ describe('keyOf', () => {
   it('takes a given key that is undefined for none given', () => {
     const facts = { ip: '1.2.3.4', keys: { ip: undefined } } as unknown as Facts
     expect(keyOf(rule(), facts)).toBe(keyOf(rule(), { ip: '1.2.3.4' }))
+  })
+
+  it('takes a number that plain JavaScript gives as a key for its text', () => {
+    const facts = { keys: { ip: 42 } } as unknown as Facts
+    expect(keyOf(rule(), facts)).toBe(keyOf(rule(), keyed('42')))
   })
 
   it('does not take an inherited member of keys for a key', () => {

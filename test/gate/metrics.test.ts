@@ -15,12 +15,12 @@ import { manualClock } from '../../src/testing/index.js'
 import { epochMs, ipRule } from '../support/units/limits.js'
 
 /** Rows that only the bundled app has a source for. */
-const ofTheApp: MetricId[] = ['httpRequestDuration', 'sessions']
+const ofTheApp = new Set<MetricId>(['httpRequestDuration', 'sessions'])
 /** Rows without a source yet: what they count cannot happen in this version. */
-const without: MetricId[] = ['tallyLost']
+const without = new Set<MetricId>(['tallyLost'])
 
 const served = (Object.entries(metrics) as [MetricId, MetricRow][]).filter(
-  ([id]) => !ofTheApp.includes(id) && !without.includes(id),
+  ([id]) => !ofTheApp.has(id) && !without.has(id),
 )
 
 const threeRules: RuleOptions[] = [
@@ -62,7 +62,7 @@ describe('the first scrape', () => {
       expect(text).toContain(`# TYPE ${row.name} ${row.type}\n`)
     }
     const names = [...text.matchAll(/^# TYPE (tallygate_\w+)/gm)].map(([, name]) => name)
-    expect(names.toSorted()).toEqual(served.map(([, { name }]) => name).toSorted())
+    expect(new Set(names)).toEqual(new Set(served.map(([, { name }]) => name)))
   })
 
   it('MET-03: has every counter and histogram at 0, for every rule and every value of a closed label', async () => {
@@ -98,7 +98,7 @@ describe('the first scrape', () => {
     for (const [, row] of served) {
       for (const { labels } of lines.filter(({ name }) => name === row.name)) {
         const names = [...labels.matchAll(/(\w+)="/g)].map(([, name]) => name)
-        expect(names.toSorted()).toEqual([...row.labels].toSorted())
+        expect(new Set(names)).toEqual(new Set(row.labels))
       }
     }
   })

@@ -12,7 +12,7 @@ import { temporaryFolder } from '../support/units/folder.js'
 import { ipRule, messageOf } from '../support/units/limits.js'
 
 const rules = [ipRule()]
-const refusal = (options: object) => messageOf(() => checkOptions(options as GateOptions))
+const refusal = (options: object) => messageOf(() => checkOptions(options))
 
 function fileOf(text: string): string {
   const path = join(temporaryFolder(), 'tallygate.yml')

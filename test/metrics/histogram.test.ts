@@ -1,7 +1,7 @@
 /*
  * Histograms: cumulative buckets whose last one counts everything, for any observations.
  */
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Histogram } from '../../src/metrics/histogram.js'
 

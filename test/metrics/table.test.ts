@@ -23,8 +23,9 @@ describe.each(rows)('%s', (_, row) => {
       timestamp: '_timestamp_seconds',
     }
     expect(row.name).not.toMatch(/(milli|micro|nano|minute|hour|day|_ms|kilo|mega|percent|_kb|_mb)/)
-    if (row.unit === 'one') expect(row.name).not.toMatch(/(seconds|bytes|ratio)/)
-    else expect(row.name.replace(/_total$/, '').endsWith(ending[row.unit])).toBe(true)
+    expect(/(_seconds|_bytes|_ratio)(_total)?$/.test(row.name)).toBe(row.unit !== 'one')
+    const suffix = row.unit === 'one' ? '' : ending[row.unit]
+    expect(row.name.replace(/_total$/, '').endsWith(suffix)).toBe(true)
   })
 
   it('does not end like a series of a histogram or an older type', () => {
@@ -51,7 +52,7 @@ describe.each(rows)('%s', (_, row) => {
   })
 
   it('is summed over processes if it only grows', () => {
-    if (row.type !== 'gauge') expect(row.aggregate).toBe('sum')
+    expect(row.type === 'gauge' || row.aggregate === 'sum').toBe(true)
   })
 })
 

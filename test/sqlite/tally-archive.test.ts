@@ -89,7 +89,7 @@ describe('the archive', () => {
     const bad = { ...delta('hour', mondayMs), startMs: 'x' as unknown as number, window: null }
     await expect(
       archive.add([delta('week', mondayMs), bad as unknown as ReturnType<typeof delta>], []),
-    ).rejects.toThrow()
+    ).rejects.toThrow('NOT NULL')
     expect(archive.read([]).totals[allowed]).toBe(0)
   })
 
@@ -111,17 +111,17 @@ describe('the archive', () => {
   })
 })
 
-describe('retention', () => {
-  const kept = async (wallMs: () => number) => {
-    const path = join(temporaryFolder(), 'x.db')
-    const { archive } = archiveAt(path, wallMs)
-    return {
-      archive,
-      windows: () =>
-        rowsOf(path, 'SELECT window AS w, start_ms AS s FROM request_tallies ORDER BY w, s'),
-    }
+const kept = async (wallMs: () => number) => {
+  const path = join(temporaryFolder(), 'x.db')
+  const { archive } = archiveAt(path, wallMs)
+  return {
+    archive,
+    windows: () =>
+      rowsOf(path, 'SELECT window AS w, start_ms AS s FROM request_tallies ORDER BY w, s'),
   }
+}
 
+describe('retention', () => {
   it.each([
     ['minute', 2 * dayMs],
     ['hour', 90 * dayMs],

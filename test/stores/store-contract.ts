@@ -8,7 +8,7 @@ import type { Decision } from '../../src/core/decision.js'
 import type { Facts } from '../../src/core/facts.js'
 import { compileRules, type CompiledRule, type RuleOptions } from '../../src/core/rule.js'
 import { RuleLimiter, type AttemptOptions } from '../../src/limiter/limiter.js'
-import type { Attempt, Store } from '../../src/stores/store.js'
+import type { KeyCounts, Store } from '../../src/stores/store.js'
 import { manualClock, type ManualClock } from '../../src/testing/index.js'
 import { epochMs, ipRule } from '../support/units/limits.js'
 
@@ -19,9 +19,9 @@ interface Harness {
   readonly limiter: RuleLimiter
   readonly store: Store
   readonly clock: ManualClock
-  decide(ip: string, options?: AttemptOptions): Promise<Decision>
-  usage(ip: string, rule?: string): Promise<number>
-  counts(rule?: string): ReturnType<Store['keyCounts']>
+  readonly decide: (ip: string, options?: AttemptOptions) => Promise<Decision>
+  readonly usage: (ip: string, rule?: string) => Promise<number>
+  readonly counts: (rule?: string) => KeyCounts
 }
 
 const me = '203.0.113.7'
@@ -136,7 +136,7 @@ export function storeContract(name: string, createStore: CreateStore): void {
 
     it('a refund leaves alone what was counted after the rule was started afresh', async () => {
       const { limiter, decide, usage } = await harness(ipRule({ limit: 5 }))
-      const before = (await limiter.attempt(factsOf(me), { cost: 5 })) as Attempt
+      const before = await limiter.attempt(factsOf(me), { cost: 5 })
       limiter.configure('ip', { window: '2m' })
       await decide(me, { cost: 5 })
       await limiter.refund(before)

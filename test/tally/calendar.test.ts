@@ -3,7 +3,7 @@
  * any calendar: windows of a kind follow each other without gap or overlap.
  */
 import { readFileSync } from 'node:fs'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { windowKinds } from '../../src/core/windows.js'
 import { createCalendar, weekdays, type Weekday } from '../../src/tally/calendar.js'

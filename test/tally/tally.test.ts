@@ -2,14 +2,22 @@
  * Tallies: each count is in four windows, nothing is lost nor counted twice whatever the archive does, and
  * all figures of one view are of one instant.
  */
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { windowKinds, type WindowKind } from '../../src/core/windows.js'
 import type { Clock } from '../../src/core/clock.js'
 import { createCalendar } from '../../src/tally/calendar.js'
 import { MemoryArchive } from '../../src/tally/memory-archive.js'
 import { Tally, type TallyView } from '../../src/tally/tally.js'
-import { allowed, declined, exempt, mondayMs, slots, tallyBench } from '../support/units/tallies.js'
+import {
+  allowed,
+  declined,
+  exempt,
+  mondayMs,
+  slots,
+  tallyBench,
+  type FaultyArchive,
+} from '../support/units/tallies.js'
 
 const minuteMs = 60_000
 const hourMs = 3_600_000
@@ -22,6 +30,21 @@ function figures(view: TallyView): Record<WindowKind, [number, number]> {
     return [kind, [current.counts[allowed], previous.counts[allowed]]]
   })
   return Object.fromEntries(entries) as Record<WindowKind, [number, number]>
+}
+
+const requestsOf = (counts: Float64Array): number[] => [...counts.subarray(0, 3)]
+
+/** Makes every `add` wait until the answer is called. */
+function hold(archive: FaultyArchive): () => void {
+  const { promise, resolve } = withResolvers()
+  archive.held = promise
+  return resolve
+}
+
+function withResolvers(): { promise: Promise<void>; resolve: () => void } {
+  let resolve: (() => void) | undefined
+  const promise = new Promise<void>((settle) => (resolve = settle))
+  return { promise, resolve: () => resolve?.() }
 }
 
 describe('a tally', () => {
@@ -133,7 +156,7 @@ describe('a wall clock that goes back', () => {
     clock.set(mondayMs - 30 * dayMs)
     count(declined, 3)
     await tally.flush()
-    expect([...tally.view().totals.slice(0, 3)]).toEqual([2, 3, 0])
+    expect(requestsOf(tally.view().totals)).toEqual([2, 3, 0])
   })
 })
 
@@ -178,8 +201,7 @@ describe('a flush', () => {
   it('shows and keeps what is counted while it runs', async () => {
     for (const fails of [false, true]) {
       const { tally, archive, clock, count } = tallyBench()
-      let letGo = () => {}
-      archive.held = new Promise((resolve) => (letGo = resolve))
+      const letGo = hold(archive)
       archive.failure = fails ? new Error('locked') : null
       count(allowed, 2)
       const flushed = tally.flush()
@@ -202,8 +224,7 @@ describe('a flush', () => {
 
   it('called during a flush waits for it, then takes what came meanwhile', async () => {
     const { tally, archive, count } = tallyBench()
-    let letGo = () => {}
-    archive.held = new Promise((resolve) => (letGo = resolve))
+    const letGo = hold(archive)
     count(allowed)
     const first = tally.flush()
     count(allowed)
@@ -219,7 +240,7 @@ describe('a flush', () => {
 
   it('never rejects and never hangs, even where the archive throws at once', async () => {
     const { tally, archive, count } = tallyBench()
-    const { add } = archive
+    const add = archive.add.bind(archive)
     archive.add = () => {
       throw new Error('at once')
     }
@@ -259,10 +280,10 @@ describe('a flush', () => {
     await tally.flush()
     archive.failure = null
     const sent: string[] = []
-    const { add } = archive
+    const add = archive.add.bind(archive)
     archive.add = (deltas, wanted) => {
       sent.push(...deltas.map(({ window }) => window))
-      return add.call(archive, deltas, wanted)
+      return add(deltas, wanted)
     }
     await tally.flush()
     expect(sent.toSorted()).toEqual(['day', 'day', 'hour', 'hour', 'minute', 'week'])
@@ -296,14 +317,14 @@ describe('totals', () => {
           else if (step.do === 'fail') archive.failure = step.on ? new Error('locked') : null
           else await tally.flush()
           const view = tally.view()
-          expect([...view.totals.slice(0, 3)]).toEqual(model)
+          expect(requestsOf(view.totals)).toEqual(model)
           const sum = model.reduce((total, count) => total + count, 0)
           const stored = slots.requestsIn(archive.read([]).totals)
           expect(tally.pendingRequests() + stored).toBe(sum)
         }
         archive.failure = null
         await tally.flush()
-        expect([...archive.read([]).totals.slice(0, 3)]).toEqual(model)
+        expect(requestsOf(archive.read([]).totals)).toEqual(model)
       }),
     )
   })

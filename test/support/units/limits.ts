@@ -25,7 +25,7 @@ export interface Bench {
   readonly limiter: Limiter
   readonly clock: ManualClock
   /** Sets the clock to seconds from t = 0. */
-  at(seconds: number): void
+  readonly at: (seconds: number) => void
 }
 
 export function benchOf(...rules: RuleOptions[]): Bench {

@@ -69,7 +69,7 @@ export interface TallyBench {
   readonly clock: ManualClock
   readonly archive: FaultyArchive
   readonly tally: Tally
-  count(slot: number, times?: number): void
+  readonly count: (slot: number, times?: number) => void
 }
 
 export function tallyBench(

@@ -26,7 +26,7 @@ const keyLengthMax = 64
 export function keyOf(rule: CompiledRule, facts: Facts): string | null {
   if (facts.keys !== undefined && Object.hasOwn(facts.keys, rule.name)) {
     // Whatever plain JavaScript puts there is a key; undefined is none.
-    const given: unknown = facts.keys[rule.name]
+    const given = facts.keys[rule.name] as string | number | undefined
     if (given !== undefined) return bounded('k', String(given))
   }
   if (rule.key === 'global') return 'g'

@@ -71,7 +71,7 @@ export function createApp(parts: AppParts): BundledApp {
     }),
   )
   app.use(gate.middleware)
-  addRoutes(app, gate)
+  addRoutes(app, gate, wallMs)
   app.use((_request, response) => problem(response, 404, 'Not found'))
   app.use(errorHandler(parts.logger))
   return { app, sessions }
@@ -90,14 +90,14 @@ function addHealthRoutes(app: Express, { gate, isClosing }: AppParts): void {
   })
 }
 
-function addRoutes(app: Express, gate: GateParts): void {
+function addRoutes(app: Express, gate: GateParts, wallMs: () => number): void {
   app.get('/', (_request, response) => {
     response.setHeader('Content-Security-Policy', contentSecurityPolicy)
     response.setHeader('Cache-Control', 'no-cache')
     response.type('html').send(homePage(gate.rules))
   })
   app.post('/api/session', (request, response) => {
-    request.session.startedAt ??= new Date().toISOString()
+    request.session.startedAt ??= new Date(wallMs()).toISOString()
     response.status(201).json({ startedAt: request.session.startedAt })
   })
   app.delete('/api/session', (request, response, next) => {

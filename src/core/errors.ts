@@ -35,6 +35,15 @@ export function shown(value: unknown): string {
   const text =
     typeof value === 'number' || value === undefined || typeof value === 'bigint'
       ? String(value)
-      : (JSON.stringify(value) ?? `a ${typeof value}`)
+      : (jsonOf(value) ?? `a ${typeof value}`)
   return text.length > 80 ? `${text.slice(0, 77)}...` : text
+}
+
+/** undefined for what JSON has no form for, such as a function or an object that contains itself. */
+function jsonOf(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    return undefined
+  }
 }

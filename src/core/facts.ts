@@ -25,7 +25,9 @@ const keyLengthMax = 64
 /** The key that a rule counts these facts under; null: the rule does not apply. */
 export function keyOf(rule: CompiledRule, facts: Facts): string | null {
   if (facts.keys !== undefined && Object.hasOwn(facts.keys, rule.name)) {
-    return bounded('k', String(facts.keys[rule.name]))
+    // Whatever plain JavaScript puts there is a key; undefined is none.
+    const given = facts.keys[rule.name] as string | number | undefined
+    if (given !== undefined) return bounded('k', String(given))
   }
   if (rule.key === 'global') return 'g'
   if (rule.key === 'session') {
@@ -37,5 +39,6 @@ export function keyOf(rule: CompiledRule, facts: Facts): string | null {
 
 function bounded(kind: string, text: string): string {
   if (text.length <= keyLengthMax) return kind + text
-  return `#${kind}${createHash('sha256').update(text).digest('base64url')}`
+  // Not as UTF-8, which has no half surrogate pairs: texts that differ in one would share a key.
+  return `#${kind}${createHash('sha256').update(text, 'utf16le').digest('base64url')}`
 }

@@ -117,11 +117,11 @@ function hint(field: string, value: unknown): string {
     return ' (YAML 1.1 reads on, yes, off and no as true and false: put the word in quotes)'
   }
   const isLater =
-    (field === 'algorithm' && laterAlgorithms.includes(String(value))) ||
+    (field === 'algorithm' && laterAlgorithms.includes(value as string)) ||
     (field === 'key' &&
       (typeof value === 'function' ||
         Array.isArray(value) ||
-        String(value).startsWith('header:'))) ||
+        (typeof value === 'string' && value.startsWith('header:')))) ||
     (field === 'limit' && typeof value === 'function')
   return isLater ? ', which this version does not support yet' : ''
 }

@@ -14,8 +14,14 @@ const placeholder = /change.?me|replace.?me|placeholder|your.?(secret|token)|exa
  *
  * @throws TallygateError naming the setting, never the secret.
  */
-export function checkSecret(setting: string, value: string | undefined): string | undefined {
+export function checkSecret(setting: string, value: unknown): string | undefined {
   if (value === undefined || value === '') return undefined
+  if (typeof value !== 'string') {
+    throw new TallygateError(
+      'TALLYGATE_SECRET',
+      `Cannot use ${setting}: it must be text: received a ${typeof value}`,
+    )
+  }
   if (value.length < secretLengthMin) {
     throw new TallygateError(
       'TALLYGATE_SECRET',

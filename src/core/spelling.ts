@@ -2,10 +2,13 @@
  * Finds the known name that somebody probably meant, for messages about unknown ones.
  */
 
+const comparedLengthMax = 64
+
 /** The nearest of `known` to `name`, or null where none is near enough to be a slip of the fingers. */
 export function nearestName(name: string, known: readonly string[]): string | null {
   let best: string | null = null
-  let bestDistance = Math.max(2, Math.ceil(name.length / 3)) + 1
+  const comparedLength = Math.min(name.length, comparedLengthMax)
+  let bestDistance = Math.max(2, Math.ceil(comparedLength / 3)) + 1
   for (const candidate of known) {
     const distance = editDistance(name.toLowerCase(), candidate.toLowerCase())
     if (distance < bestDistance) {
@@ -18,8 +21,8 @@ export function nearestName(name: string, known: readonly string[]): string | nu
 
 /** Levenshtein's distance by the two-row method; names longer than 64 are compared by their start. */
 function editDistance(from: string, to: string): number {
-  const a = from.slice(0, 64)
-  const b = to.slice(0, 64)
+  const a = from.slice(0, comparedLengthMax)
+  const b = to.slice(0, comparedLengthMax)
   let above = Array.from({ length: b.length + 1 }, (_, column) => column)
   for (let row = 1; row <= a.length; row++) {
     const line = [row]

@@ -29,8 +29,11 @@ export function decisionOf(attempt: Attempt): Decision {
 /** Index into `verdicts`: over if the rule itself declines, near if usage with the attempt is high. */
 export function verdictOf(rule: CompiledRule, measure: Measure): number {
   if (!measure.allowed) return 2
-  return measure.usageWith > rule.near * rule.limit ? 1 : 0
+  return measure.usageWith > rule.near * rule.limit * nearTolerance ? 1 : 0
 }
+
+/** 0.29 · 100 is 28.999999999999996 in doubles, and 29 of 100 is not above 29 %. */
+const nearTolerance = 1 + 2 ** -50
 
 function verdictEntry(rule: CompiledRule, measure: Measure): RuleVerdict {
   return {
@@ -64,7 +67,9 @@ function tellingRule(attempt: Attempt): number {
     const measure = attempt.measures[index] as Measure
     if (rule.mode !== 'enforce' || (!attempt.allowed && measure.allowed)) continue
     const rank = attempt.allowed ? measure.usage / rule.limit : measure.retryAfterMs
-    if (best === -1 || rank > bestRank) {
+    // By name where two are level: the order of the rules changes nothing.
+    const isFirstByName = rank === bestRank && rule.name < (attempt.rules[best]?.name ?? '')
+    if (best === -1 || rank > bestRank || isFirstByName) {
       best = index
       bestRank = rank
     }

@@ -7,7 +7,7 @@
  */
 import { systemClock, type Clock } from '../core/clock.js'
 import type { Decision } from '../core/decision.js'
-import { TallygateError } from '../core/errors.js'
+import { shown, TallygateError } from '../core/errors.js'
 import type { Facts } from '../core/facts.js'
 import { nearestName } from '../core/spelling.js'
 import { compileRules, type RuleOptions } from '../core/rule.js'
@@ -45,9 +45,15 @@ export interface Limiter {
  * @throws TallygateError naming the rule, the field, what was received and what would be right.
  */
 export function createLimiter(options: LimiterOptions): Limiter {
+  if (typeof options !== 'object' || options === null) {
+    throw new TallygateError(
+      'TALLYGATE_OPTION',
+      `Cannot create a limiter: options must be an object with rules: received ${shown(options)}`,
+    )
+  }
   const known = ['rules', 'clock']
-  for (const name of Object.keys(options)) {
-    if (known.includes(name)) continue
+  for (const [name, value] of Object.entries(options)) {
+    if (value === undefined || known.includes(name)) continue
     const near = nearestName(name, known)
     throw new TallygateError(
       'TALLYGATE_OPTION',

@@ -6,6 +6,7 @@
  * belongs to counters, and promtool says so.
  */
 import { collectDefaultMetrics, Histogram, Registry, type Metric } from 'prom-client'
+import { TallygateError } from '../core/errors.js'
 import type { Sample } from './histogram.js'
 import { metrics, type MetricId, type MetricRow } from './table.js'
 
@@ -37,6 +38,7 @@ const gcKinds = ['major', 'minor', 'incremental', 'weakcb']
  */
 export function createExposition(given?: Registry): Exposition {
   const registry = given ?? new Registry()
+  refuseTaken(registry)
   if (given === undefined) {
     collectDefaultMetrics({ register: registry })
     for (const name of misnamedDefaults) registry.removeSingleMetric(name)
@@ -44,7 +46,7 @@ export function createExposition(given?: Registry): Exposition {
     if (collections instanceof Histogram) for (const kind of gcKinds) collections.zero({ kind })
   }
   return {
-    contentType: registry.contentType,
+    contentType: Registry.PROMETHEUS_CONTENT_TYPE,
     add(sources) {
       for (const [id, source] of Object.entries(sources)) {
         if (source !== undefined) registry.registerMetric(adapt(metrics[id as MetricId], source))
@@ -52,6 +54,17 @@ export function createExposition(given?: Registry): Exposition {
     },
     text: () => registry.metrics(),
   }
+}
+
+/** A registry takes each name once, so two gates cannot share one. */
+function refuseTaken(registry: Registry): void {
+  const taken = Object.values(metrics).find(({ name }) => registry.getSingleMetric(name))
+  if (taken === undefined) return
+  throw new TallygateError(
+    'TALLYGATE_OPTION',
+    `Cannot create a gate: registry must be one that no other gate uses: ` +
+      `received one that has ${taken.name} already`,
+  )
 }
 
 /** prom-client asks of a metric no more than this; its type says class, so the cast is the adapter. */

@@ -3,7 +3,7 @@
  * values, buckets, and how to add it up over processes. The recorder, the exposition, the boards and
  * the docs draw on this table, so a name is spelt here and nowhere else.
  *
- * Adding a metric: a row here, a source for it in `wire.ts`, a line in CHANGELOG.md.
+ * Adding a metric: a row here, a source for it in `gate/metric-sources.ts`, a line in CHANGELOG.md.
  */
 import { outcomes, verdicts } from '../core/decision.js'
 import { windowKinds } from '../core/windows.js'

@@ -34,11 +34,12 @@ export function openDatabase(path: string, nowMs: number): OpenDatabase {
   const resolved = resolve(path)
   let connection: Database | null = null
   try {
-    mkdirSync(dirname(resolved), { recursive: true })
+    makeFolder(dirname(resolved))
     connection = new Sqlite(resolved, { timeout: patientMs })
+    // First: a file of a later version is left as it is, and WAL would be written into it.
+    refuseLaterVersion(connection)
     const journalMode = connection.pragma('journal_mode = WAL', { simple: true }) as string
     connection.pragma('synchronous = NORMAL')
-    refuseLaterVersion(connection)
     migrate(connection, nowMs)
     connection.pragma(`busy_timeout = ${promptMs}`)
     return handle(resolved, connection, journalMode)
@@ -52,6 +53,22 @@ export function openDatabase(path: string, nowMs: number): OpenDatabase {
       { cause: error },
     )
   }
+}
+
+/** One by one: Node's own `recursive` never returns where a folder cannot be made, as below /proc. */
+function makeFolder(path: string): void {
+  if (isFolder(path)) return
+  makeFolder(dirname(path))
+  try {
+    mkdirSync(path)
+  } catch (error) {
+    // Unless another process was faster.
+    if (!isFolder(path)) throw error
+  }
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 }
 
 function handle(path: string, connection: Database, journalMode: string): OpenDatabase {

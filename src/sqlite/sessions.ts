@@ -32,7 +32,9 @@ export class SqliteSessionRows implements SessionRows {
         `INSERT INTO sessions VALUES (?, ?, ?)
          ON CONFLICT (id_hash) DO UPDATE SET data = excluded.data, expires_ms = excluded.expires_ms`,
       ),
-      extend: connection.prepare('UPDATE sessions SET data = ?, expires_ms = ? WHERE id_hash = ?'),
+      extend: connection.prepare(
+        'UPDATE sessions SET data = ?, expires_ms = ? WHERE id_hash = ? AND expires_ms > ?',
+      ),
       delete: connection.prepare('DELETE FROM sessions WHERE id_hash = ?'),
       count: connection.prepare('SELECT count(*) AS count FROM sessions WHERE expires_ms > ?'),
       sweep: connection.prepare('DELETE FROM sessions WHERE expires_ms <= ?'),
@@ -49,7 +51,7 @@ export class SqliteSessionRows implements SessionRows {
   }
 
   async extend(id: string, data: string, expiresMs: number): Promise<void> {
-    this.#statements.extend.run(data, Math.floor(expiresMs), digest(id))
+    this.#statements.extend.run(data, Math.floor(expiresMs), digest(id), this.#wallMs())
   }
 
   async delete(id: string): Promise<void> {

@@ -63,12 +63,16 @@ export class SqliteTallyArchive implements TallyArchive {
 
   async add(deltas: readonly WindowDelta[], wanted: readonly WindowRef[]): Promise<StoredCounts> {
     // Not awaited for anything: `async` makes a failure of SQLite a rejection.
+    const nowMs = this.#wallMs()
+    const isPruning = Math.abs(nowMs - this.#prunedAtMs) >= pruneEveryMs
     const exchange = this.#database.connection.transaction(() => {
       for (const delta of deltas) this.#addDelta(delta)
-      this.#prune()
+      if (isPruning) this.#prune(nowMs)
       return this.read(wanted)
     })
-    return deltas.length === 0 ? exchange.deferred() : exchange.immediate()
+    const stored = deltas.length === 0 ? exchange.deferred() : exchange.immediate()
+    if (isPruning) this.#prunedAtMs = nowMs
+    return stored
   }
 
   sizeBytes(): number {
@@ -107,10 +111,7 @@ export class SqliteTallyArchive implements TallyArchive {
     return counts
   }
 
-  #prune(): void {
-    const nowMs = this.#wallMs()
-    if (nowMs - this.#prunedAtMs < pruneEveryMs) return
-    this.#prunedAtMs = nowMs
+  #prune(nowMs: number): void {
     for (const window of windowKinds) {
       if (retentionMs[window] === Infinity) continue
       this.#statements.pruneRequests.run(window, nowMs - retentionMs[window])

@@ -53,9 +53,11 @@ export function createCalendar(timeZone = 'UTC', weekStartsOn: Weekday = 'monday
     spanOf(kind, timeMs) {
       const lengthMs = lengthsMs[kind]
       const anchorMs = kind === 'week' ? firstStartMs[weekStartsOn] : 0
+      // Windows begin at whole milliseconds, and sums of whole ones are exact.
+      const wholeMs = Math.floor(timeMs)
       // Twice the remainder: that of a time before the anchor is negative.
-      const intoMs = (((timeMs - anchorMs) % lengthMs) + lengthMs) % lengthMs
-      return { startMs: timeMs - intoMs, endMs: timeMs - intoMs + lengthMs }
+      const intoMs = (((wholeMs - anchorMs) % lengthMs) + lengthMs) % lengthMs
+      return { startMs: wholeMs - intoMs, endMs: wholeMs - intoMs + lengthMs }
     },
   }
 }

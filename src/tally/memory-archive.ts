@@ -11,7 +11,7 @@ export class MemoryArchive implements TallyArchive {
   readonly sinceMs: number
   readonly #slots: TallySlots
   readonly #totals: Float64Array
-  #windows = new Map<string, Float64Array>()
+  readonly #windows = new Map<string, WindowDelta>()
 
   constructor(slots: TallySlots, sinceMs: number) {
     this.#slots = slots
@@ -20,21 +20,32 @@ export class MemoryArchive implements TallyArchive {
   }
 
   read(wanted: readonly WindowRef[]): StoredCounts {
-    const windows = wanted.map((ref) => this.#windows.get(nameOf(ref)) ?? this.#slots.blank())
+    const windows = wanted.map(
+      (ref) => this.#windows.get(nameOf(ref))?.counts ?? this.#slots.blank(),
+    )
     return { totals: this.#totals.slice(), windows: windows.map((counts) => counts.slice()) }
   }
 
   add(deltas: readonly WindowDelta[], wanted: readonly WindowRef[]): Promise<StoredCounts> {
     for (const delta of deltas) {
-      const counts = this.#windows.get(nameOf(delta)) ?? this.#slots.blank()
-      addInto(counts, delta.counts)
-      this.#windows.set(nameOf(delta), counts)
+      const { window, startMs } = delta
+      const known = this.#windows.get(nameOf(delta))
+      const kept = known ?? { window, startMs, counts: this.#slots.blank() }
+      addInto(kept.counts, delta.counts)
+      this.#windows.set(nameOf(delta), kept)
       // Every request lies in exactly one week.
       if (delta.window === 'week') addInto(this.#totals, delta.counts)
     }
-    const kept = new Set(wanted.map(nameOf))
-    this.#windows = new Map([...this.#windows].filter(([name]) => kept.has(name)))
+    this.#forgetBefore(wanted)
     return Promise.resolve(this.read(wanted))
+  }
+
+  /** Later windows stay: a wall clock that went back comes to them again. */
+  #forgetBefore(wanted: readonly WindowRef[]): void {
+    for (const [name, { window, startMs }] of this.#windows) {
+      const starts = wanted.filter((ref) => ref.window === window).map((ref) => ref.startMs)
+      if (startMs < Math.min(...starts)) this.#windows.delete(name)
+    }
   }
 
   sizeBytes(): number {

@@ -117,8 +117,10 @@ export class Tally {
   /** Hands what is pending to the archive; never rejects. A call during a flush waits for that, then flushes. */
   async flush(): Promise<void> {
     while (this.#running !== null) await this.#running
-    this.#running = this.#exchange()
-    await this.#running
+    const running = this.#exchange()
+    this.#running = running
+    await running
+    this.#running = null
   }
 
   async #exchange(): Promise<void> {
@@ -138,7 +140,6 @@ export class Tally {
       this.#dropOutlived(clock.wallMs())
     }
     this.#sending = new Map()
-    this.#running = null
     this.#health = {
       okCount: this.#health.okCount + (failure === null ? 1 : 0),
       failedCount: this.#health.failedCount + (failure === null ? 0 : 1),

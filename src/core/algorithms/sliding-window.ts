@@ -78,9 +78,16 @@ export const slidingWindow: Algorithm = {
   },
 }
 
-/** Start of the window that a time lies in. The remainder of doubles is exact, a quotient is not. */
+/** Start of the window that a time lies in. */
 function startOf(timeMs: number, windowMs: number): number {
-  return timeMs - (timeMs % windowMs)
+  return timeMs - elapsedOf(timeMs, windowMs)
+}
+
+/** How far into its window a time lies. The remainder of doubles is exact, a quotient is not. */
+function elapsedOf(timeMs: number, windowMs: number): number {
+  const restMs = timeMs % windowMs
+  // Before the epoch, where a clock may be set, the remainder is negative.
+  return restMs < 0 ? restMs + windowMs : restMs
 }
 
 /** A key's own time: it stands still while the clock is up to two windows behind it. */
@@ -98,7 +105,7 @@ function look(
 ): void {
   const last = state[at + LAST] as number
   const keyNowMs = keyTime(last, windowMs, nowMs)
-  const elapsedMs = keyNowMs % windowMs
+  const elapsedMs = elapsedOf(keyNowMs, windowMs)
   const windowsAgo = (keyNowMs - elapsedMs - startOf(last, windowMs)) / windowMs
   out.keyNowMs = keyNowMs
   out.view0 = elapsedMs

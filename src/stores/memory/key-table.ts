@@ -41,11 +41,15 @@ export class KeyTable {
 
   /** A place for a key that is not in the table, all zeros. May move `state`. */
   claim(key: string, rule: CompiledRule, nowMs: number): number {
-    if (this.#rows.size >= rule.maxKeys) this.#makeRoom(rule, nowMs)
-    else this.#sweepRows(2, rule, nowMs)
+    if (this.#rows.size < rule.maxKeys) this.#sweepRows(2, rule, nowMs)
+    // Twice, so that a table whose `maxKeys` was lowered shrinks with each new key.
+    for (let turn = 0; turn < 2 && this.#rows.size >= rule.maxKeys; turn++) {
+      this.#makeRoom(rule, nowMs)
+    }
     const row = this.#freeRows.pop() ?? this.#keys.length
-    this.#keys[row] = key
-    this.#rows.set(key, row)
+    const own = ownCopy(key)
+    this.#keys[row] = own
+    this.#rows.set(own, row)
     const at = row * this.#slotCount
     if (at + this.#slotCount > this.state.length) this.#grow()
     return at
@@ -131,4 +135,13 @@ export class KeyTable {
     larger.set(this.state)
     this.state = larger
   }
+}
+
+/**
+ * The same text in memory of its own. A key is often a piece of a longer text, a session id out of a
+ * Cookie header, and V8 keeps the whole of it alive for as long as the piece.
+ */
+function ownCopy(key: string): string {
+  const copy = Buffer.from(key, 'latin1').toString('latin1')
+  return copy === key ? copy : Buffer.from(key, 'utf16le').toString('utf16le')
 }

@@ -35,6 +35,7 @@ export class MemoryStore implements Store {
     for (const [index, rule] of attempt.rules.entries()) {
       if (rule.strict || rule.mode !== 'enforce' || !attempt.allowed) continue
       const table = this.#tableOf(rule)
+      if (this.#isStartedAfresh(rule)) continue
       const at = table.find(attempt.keys[index] as string)
       if (at === absentKey) continue
       const keyNowMs = attempt.measures[index]?.keyNowMs ?? attempt.nowMs
@@ -117,6 +118,12 @@ export class MemoryStore implements Store {
         measure,
       )
     }
+  }
+
+  /** Whether the rule has changed since so that what was counted under it is gone. */
+  #isStartedAfresh(rule: CompiledRule): boolean {
+    const now = this.#rules[rule.index]
+    return now?.windowMs !== rule.windowMs || now.algorithm !== rule.algorithm
   }
 
   #tableOf(rule: CompiledRule): KeyTable {

@@ -1,0 +1,320 @@
+/*
+ * Rules as somebody writes them: defaults, every value that is refused, and the words of each refusal,
+ * which name the rule, the field, what was received and what would be right.
+ */
+import { describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
+import { TallygateError } from '../../src/core/errors.js'
+import { laterFields, ruleFields } from '../../src/core/rule-fields.js'
+import { compileRule, compileRules } from '../../src/core/rule.js'
+import { laterAlgorithms } from '../../src/core/algorithms/index.js'
+import { createLimiter } from '../../src/limiter/index.js'
+import { benchOf, burst, ipRule, messageOf, passedOf, someone } from '../support/units/limits.js'
+
+const valid = { name: 'login', limit: 5, window: '1m' }
+
+const refusal = (fields: Record<string, unknown>) =>
+  messageOf(() => compileRules([{ ...valid, ...fields }]))
+
+/** Accepted by nothing: what a numeric field must not be. */
+const noNumbers = [NaN, '6O', '', '10abc', null, Infinity, -Infinity, -1, [], {}, true, 1n]
+
+describe('a compiled rule', () => {
+  it('has the documented defaults', () => {
+    const { algorithm, ...rule } = compileRule(valid, 3)
+    expect(algorithm.name).toBe('sliding-window')
+    expect(rule).toEqual({
+      index: 3,
+      name: 'login',
+      key: 'global',
+      limit: 5,
+      windowMs: 60_000,
+      strict: false,
+      function: null,
+      mode: 'enforce',
+      near: 0.8,
+      absent: 'skip',
+      maxKeys: 1_000_000,
+      ipv6Prefix: 64,
+      expose: false,
+    })
+  })
+
+  it('counts a missing session by its address unless told otherwise', () => {
+    expect(compileRule({ ...valid, key: 'session' }, 0).absent).toBe('address')
+    expect(compileRule({ ...valid, key: 'session', absent: 'skip' }, 0).absent).toBe('skip')
+    expect(compileRule({ ...valid, key: 'ip' }, 0).absent).toBe('skip')
+  })
+
+  it('is exposed unless its key is global', () => {
+    const exposed = ['global', 'ip', 'session'].map(
+      (key) => compileRule({ ...valid, key }, 0).expose,
+    )
+    expect(exposed).toEqual([false, true, true])
+    expect(compileRule({ ...valid, expose: true }, 0).expose).toBe(true)
+  })
+
+  it('CFG-03: takes undefined for the default of every optional field, known or not', () => {
+    const nothing = Object.fromEntries(
+      [...Object.keys(ruleFields), ...laterFields, 'unheard-of'].map((field) => [field, undefined]),
+    )
+    expect(compileRule({ ...nothing, ...valid }, 0)).toEqual(compileRule(valid, 0))
+  })
+
+  it('is frozen', () => {
+    expect(Object.isFrozen(compileRule(valid, 0))).toBe(true)
+  })
+
+  it('takes the whole range of limits and windows', () => {
+    for (const limit of [0, 1, 2 ** 32 - 1]) {
+      expect(compileRule({ ...valid, limit }, 0).limit).toBe(limit)
+    }
+    for (const window of ['1ms', 1, '366d', 366 * 86_400_000]) {
+      expect(compileRule({ ...valid, window }, 0).windowMs).toBeGreaterThan(0)
+    }
+  })
+})
+
+describe('a refused value', () => {
+  for (const field of ['limit', 'window']) {
+    it(`CFG-03: ${field} that is no number names rule, field, value and what would be right`, () => {
+      for (const value of noNumbers) {
+        const message = refusal({ [field]: value })
+        expect(message).toMatch(
+          new RegExp(`^Cannot create rule 'login': ${field} must be .+: received `),
+        )
+        expect(message).toMatch(/\(TALLYGATE_RULE_VALUE\)$/)
+      }
+      const { [field]: _, ...without } = valid as Record<string, unknown>
+      expect(messageOf(() => compileRules([without]))).toContain(`${field} must be `)
+      expect(messageOf(() => compileRules([without]))).toContain('received nothing')
+    })
+  }
+
+  it('CFG-03: shows the value as it came', () => {
+    expect(refusal({ limit: '6O' })).toContain('received "6O"')
+    expect(refusal({ limit: NaN })).toContain('received NaN')
+    expect(refusal({ limit: -3 })).toContain('a whole number from 0 to 4294967295: received -3')
+    expect(refusal({ window: null })).toContain('received null')
+    expect(refusal({ window: '' })).toContain('received ""')
+  })
+
+  it.each([
+    ['name', ['', 'A', '1a', '-a', 'a b', 'a_b', 'a.b', 'é', 'a'.repeat(65), 7, null, 'a\nb']],
+    ['key', ['', 'IP', 'user', null, 1]],
+    ['limit', [2 ** 32, 2.5, '10', 1e300]],
+    ['window', [0, '0s', '367d', '53w', 2.5, '60', '1 m', 366 * 86_400_000 + 1]],
+    ['algorithm', ['', 'sliding', 'Sliding-Window', null, 1]],
+    ['strict', ['true', 1, null, 'yes']],
+    ['function', ['', 'Parse', 'a b', null, 1]],
+    ['mode', ['', 'off', 'enforced', null]],
+    ['near', [-0.1, 1.1, NaN, '0.8', null, Infinity]],
+    ['absent', ['', 'deny', null]],
+    ['maxKeys', [0, -1, 1.5, '10', null, NaN, Infinity, 2 ** 24]],
+    ['ipv6Prefix', [0, 129, 64.5, '64', null, NaN]],
+    ['expose', ['true', 0, null]],
+  ])('of %s names the field', (field, values) => {
+    for (const value of values) {
+      const message = refusal({ [field]: value })
+      expect(message).toContain(`: ${field} must be `)
+      expect(message).toContain('received ')
+      expect(message.split('\n').length).toBe(1)
+    }
+  })
+
+  it('CFG-05: is refused and never rounded, clamped or read out of text', () => {
+    expect(refusal({ limit: 2.5 })).toContain('limit must be a whole number')
+    expect(refusal({ limit: '10' })).toContain('limit must be a whole number')
+    expect(compileRule({ ...valid, limit: 1e9, window: 1 }, 0)).toMatchObject({
+      limit: 1e9,
+      windowMs: 1,
+    })
+  })
+
+  it('says why true and false come out of words in older YAML', () => {
+    for (const [field, value] of [
+      ['key', true],
+      ['mode', false],
+      ['name', true],
+      ['absent', false],
+    ] as const) {
+      expect(refusal({ [field]: value })).toContain('YAML 1.1 reads on, yes, off and no')
+    }
+    const old = parse('{ name: login, limit: 5, window: 1m, mode: off }', {
+      version: '1.1',
+    }) as object
+    expect(messageOf(() => compileRules([old]))).toContain(
+      'mode must be enforce, shadow or disabled',
+    )
+    expect(refusal({ strict: 1 })).not.toContain('YAML')
+  })
+
+  it('survives values that cannot be written as JSON', () => {
+    const circular: Record<string, unknown> = {}
+    circular['self'] = circular
+    for (const value of [circular, { n: 1n }, Symbol('x'), () => 1, Object.create(null)]) {
+      for (const field of ['limit', 'key', 'algorithm']) {
+        expect(refusal({ [field]: value })).toMatch(/'login': \w+ must be .*TALLYGATE_RULE_VALUE/)
+      }
+    }
+  })
+
+  it('keeps a long value short', () => {
+    expect(refusal({ key: 'x'.repeat(10_000) }).length).toBeLessThan(300)
+  })
+})
+
+describe('what later versions bring', () => {
+  it.each(laterFields)('field %s is refused by name', (field) => {
+    expect(refusal({ [field]: 1 })).toBe(
+      `Cannot create rule 'login': unknown field '${field}': ` +
+        `this version does not support it yet (TALLYGATE_RULE_FIELD)`,
+    )
+  })
+
+  it('names all of burst, minInterval, maxAge, match, candidates and persist', () => {
+    expect(laterFields.toSorted()).toEqual(
+      ['burst', 'candidates', 'match', 'maxAge', 'minInterval', 'persist'].toSorted(),
+    )
+  })
+
+  it.each(laterAlgorithms)('algorithm %s is refused by name', (algorithm) => {
+    const message = refusal({ algorithm })
+    expect(message).toContain(`received "${algorithm}", which this version does not support yet`)
+    expect(message).toContain('algorithm must be sliding-window')
+  })
+
+  it.each(['header:x-api-key', ['ip', 'session'], () => 'me'])(
+    'key %j is refused as such',
+    (key) => {
+      expect(refusal({ key })).toContain('which this version does not support yet')
+    },
+  )
+
+  it('a limit that is a function is refused as such', () => {
+    expect(refusal({ limit: () => 5 })).toContain('which this version does not support yet')
+  })
+})
+
+describe('an unknown field', () => {
+  it.each([
+    ['limt', 'limit'],
+    ['windows', 'window'],
+    ['Mode', 'mode'],
+    ['maxkeys', 'maxKeys'],
+    ['ipv6prefix', 'ipv6Prefix'],
+    ['algoritm', 'algorithm'],
+  ])('%s is told of %s', (field, near) => {
+    expect(refusal({ [field]: 1 })).toBe(
+      `Cannot create rule 'login': unknown field '${field}': did you mean ${near}? (TALLYGATE_RULE_FIELD)`,
+    )
+  })
+
+  it('that is like no other is told of all', () => {
+    expect(refusal({ blocklistedCountries: 1 })).toContain('known fields are name, key, limit')
+  })
+
+  it('is refused where it is named like an inherited member', () => {
+    expect(refusal({ constructor: 1 })).toContain("unknown field 'constructor'")
+    expect(refusal({ toString: 1 })).toContain("unknown field 'toString'")
+    const proto = JSON.parse('{"__proto__": 1}') as Record<string, unknown>
+    const own = Object.defineProperty({ ...valid }, '__proto__', {
+      value: proto,
+      enumerable: true,
+    })
+    expect(messageOf(() => compileRules([own]))).toContain("unknown field '__proto__'")
+  })
+})
+
+describe('a list of rules', () => {
+  it.each([undefined, null, {}, 'rules', 5, []])('is not %j', (rules) => {
+    const message = messageOf(() => compileRules(rules))
+    expect(message).toContain('rules must be a list of one or more rules: received ')
+  })
+
+  it.each([null, undefined, 'login', 5, ['login']])('has no entry %j', (entry) => {
+    expect(messageOf(() => compileRules([valid, entry]))).toContain(
+      'Cannot create rule 2: a rule must be a mapping of fields',
+    )
+  })
+
+  it('has no name twice', () => {
+    const message = messageOf(() => compileRules([valid, { ...valid, name: 'a' }, valid]))
+    expect(message).toBe(
+      `Cannot create rule 'login': names must be unique: received it for rules 1 and 3 (TALLYGATE_RULE_NAME)`,
+    )
+  })
+
+  it('names a rule without a name by its place', () => {
+    const { name: _, ...nameless } = valid
+    expect(messageOf(() => compileRules([valid, nameless]))).toContain(
+      'Cannot create rule 2: name must be 1 to 64 of a-z',
+    )
+  })
+
+  it('is checked before a limiter is there', () => {
+    const rules = [{ ...valid, limit: '10' as unknown as number }]
+    expect(() => createLimiter({ rules })).toThrow(TallygateError)
+    expect(messageOf(() => createLimiter({ rules: [valid], ruless: [] } as never))).toContain(
+      "unknown option 'ruless': did you mean rules?",
+    )
+  })
+})
+
+describe('limits at the ends of their range', () => {
+  it.each([7, 30, 365])(
+    'CFG-01: a window of %i days neither overflows nor lets go early',
+    (days) => {
+      const { limiter, at } = benchOf(ipRule({ limit: 5, window: `${days}d` }))
+      const daySeconds = 86_400
+      // The window of the scenario begins where the epoch says, so go to the start of the next one.
+      const start = days * daySeconds - ((20_400 * daySeconds) % (days * daySeconds))
+      at(start)
+      expect(passedOf(burst(limiter, 6))).toBe(5)
+      at(start + 1)
+      expect(limiter.decide(someone).allowed).toBe(false)
+      at(start + days * daySeconds * 0.8)
+      expect(limiter.decide(someone).allowed).toBe(false)
+      at(start + days * daySeconds)
+      expect(limiter.peek(someone).verdicts[0]?.usage).toBe(5)
+      at(start + 2 * days * daySeconds)
+      expect(passedOf(burst(limiter, 6))).toBe(5)
+    },
+  )
+
+  it('CFG-04: a limit of 0 declines everything, for ever, and says so in JSON', () => {
+    const { limiter, clock } = benchOf(ipRule({ limit: 0 }))
+    for (let turn = 0; turn < 3; turn++) {
+      const decision = limiter.decide(someone)
+      expect(decision).toMatchObject({
+        allowed: false,
+        rule: 'ip',
+        limit: 0,
+        remaining: 0,
+        retryAfterMs: Infinity,
+      })
+      expect(JSON.parse(JSON.stringify(decision))).toMatchObject({
+        retryAfterMs: null,
+        remaining: 0,
+      })
+      expect(decision.verdicts[0]?.verdict).toBe('over')
+      clock.advance(600_000)
+    }
+  })
+
+  it('CFG-04: a disabled rule neither applies nor moves', () => {
+    const { limiter } = benchOf(ipRule({ limit: 0, mode: 'disabled' }), ipRule({ name: 'on' }))
+    const decisions = burst(limiter, 6)
+    expect(passedOf(decisions)).toBe(5)
+    expect(decisions.every(({ verdicts }) => verdicts.every(({ rule }) => rule === 'on'))).toBe(
+      true,
+    )
+  })
+
+  it('CFG-05: the largest limit in the shortest window is exact', () => {
+    const { limiter } = benchOf(ipRule({ limit: 2 ** 32 - 1, window: 1 }))
+    expect(limiter.decide(someone, { cost: 2 ** 32 - 1 }).allowed).toBe(true)
+    expect(limiter.decide(someone)).toMatchObject({ allowed: false, remaining: 0 })
+    expect(limiter.decide(someone, { cost: 2 ** 32 }).retryAfterMs).toBe(Infinity)
+  })
+})

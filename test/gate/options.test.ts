@@ -1,0 +1,161 @@
+/*
+ * What a gate is made of: options and a configuration file, each fault named with what would be right.
+ */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { readConfig } from '../../src/gate/config-file.js'
+import { checkOptions, type GateOptions } from '../../src/gate/options.js'
+import { tallygate } from '../../src/index.js'
+import { compileRules } from '../../src/core/rule.js'
+import { temporaryFolder } from '../support/processes.js'
+import { ipRule, messageOf } from '../support/units/limits.js'
+
+const rules = [ipRule()]
+const refusal = (options: object) => messageOf(() => checkOptions(options))
+
+function fileOf(text: string): string {
+  const path = join(temporaryFolder(), 'tallygate.yml')
+  writeFileSync(path, text)
+  return path
+}
+
+describe('options', () => {
+  it.each([null, undefined, 'tallygate.yml', 5])('are not %j', (options) => {
+    const message = messageOf(() => checkOptions(options as never))
+    expect(message).toContain('options must be an object: received')
+  })
+
+  it('a token that is no text is refused by name, not shown', () => {
+    const token = 1234567890123456
+    expect(refusal({ rules, adminToken: token })).toContain('adminToken: it must be text')
+    expect(refusal({ rules, adminToken: token })).not.toContain(String(token))
+  })
+
+  it.each([
+    ['ruls', 'did you mean rules?'],
+    ['timezone', 'did you mean timeZone?'],
+    ['admin_token', 'did you mean adminToken?'],
+    ['somethingElse', 'known options are config, rules'],
+  ])('%s: %s', (name, advice) => {
+    expect(refusal({ rules, [name]: 1 })).toContain(`unknown option "${name}": ${advice}`)
+  })
+
+  it.each([
+    'exempt',
+    'store',
+    'skip',
+    'skipFailed',
+    'skipSuccessful',
+    'cost',
+    'onDecline',
+    'headers',
+    'storeTimeoutMs',
+    'onStoreFailure',
+  ])('%s is refused as not supported yet', (name) => {
+    expect(refusal({ rules, [name]: 1 })).toContain('this version does not support it yet')
+  })
+
+  it('that are undefined are the defaults', () => {
+    const checked = checkOptions({ rules, store: undefined, config: undefined } as GateOptions)
+    expect(checked).toMatchObject({ rules, adminToken: undefined, timeZone: undefined })
+  })
+
+  it('name rules once: in a file or in a list', () => {
+    expect(refusal({})).toContain('give either config, a file, or rules, a list')
+    expect(refusal({ rules, config: 'x.yml' })).toContain('give either config, a file, or rules')
+  })
+
+  it.each([
+    ['config', 5],
+    ['config', ''],
+    ['database', ''],
+    ['database', 5],
+    ['session', 'id'],
+  ])('%s is not %j', (name, value) => {
+    const given = name === 'config' ? {} : { rules }
+    expect(refusal({ ...given, [name]: value })).toContain(`${name} must be a`)
+  })
+
+  it('refuse a weak token by the name of the option', () => {
+    expect(refusal({ rules, adminToken: 'short' })).toContain('adminToken')
+    expect(refusal({ rules, metricsToken: 'change-me-change-me' })).toContain('metricsToken')
+  })
+
+  it('refuse a zone other than UTC and impossible rules before anything is open', () => {
+    const database = join(temporaryFolder(), 'x.db')
+    expect(messageOf(() => tallygate({ rules, database, timeZone: 'Europe/Berlin' }))).toContain(
+      'timeZone must be UTC',
+    )
+    expect(messageOf(() => tallygate({ rules: [ipRule({ limit: -1 })], database }))).toContain(
+      "rule 'ip': limit must be",
+    )
+  })
+})
+
+describe('a configuration file', () => {
+  it('gives rules, zone and start of the week; options in code go before it', () => {
+    const config = fileOf(
+      'timeZone: UTC\nweekStartsOn: sunday\nrules: [{ name: ip, key: ip, limit: 5, window: 1m }]',
+    )
+    expect(checkOptions({ config })).toMatchObject({
+      rules,
+      timeZone: 'UTC',
+      weekStartsOn: 'sunday',
+    })
+    expect(checkOptions({ config, weekStartsOn: 'monday' }).weekStartsOn).toBe('monday')
+  })
+
+  it('that ships is right', () => {
+    const { rules: shipped } = readConfig('tallygate.yml')
+    expect(compileRules(shipped).map(({ name, limit }) => [name, limit])).toEqual([
+      ['global', 1000],
+      ['ip', 400],
+      ['session', 200],
+      ['parse-url', 60],
+    ])
+  })
+
+  it('reads on, off, yes and no as words, as YAML 1.2 does', () => {
+    const config = fileOf('rules: [{ name: no, key: on, limit: 5, window: 1m, mode: off }]')
+    expect(checkOptions({ config }).rules).toEqual([
+      { name: 'no', key: 'on', limit: 5, window: '1m', mode: 'off' },
+    ])
+  })
+
+  it('that is missing is named, with the reason', () => {
+    const message = messageOf(() => readConfig('/nowhere/tallygate.yml'))
+    expect(message).toContain('/nowhere/tallygate.yml')
+    expect(message).toContain('ENOENT')
+    expect(message).toContain('(TALLYGATE_CONFIG_FILE)')
+  })
+
+  it.each(['rules: [', 'a: 1\na: 2', 'rules:\n\t- x', '{{'])(
+    '%j is no YAML, with the place',
+    (text) => {
+      const message = messageOf(() => readConfig(fileOf(text)))
+      expect(message).toMatch(/as YAML: .* line \d+/)
+      expect(message.split('\n').length).toBe(1)
+    },
+  )
+
+  it.each(['', '[]', 'rules', '5', 'null'])('%j is no mapping', (text) => {
+    expect(messageOf(() => readConfig(fileOf(text)))).toContain(
+      'it must hold a mapping with a list',
+    )
+  })
+
+  it.each([
+    ['rulez: []', 'did you mean rules?'],
+    ['timezone: UTC', 'did you mean timeZone?'],
+    ['exempt: { ips: [] }', 'this version does not support it yet'],
+    ['adminTokenForAll: x', 'known fields are rules, timeZone, weekStartsOn'],
+  ])('%s: %s', (text, advice) => {
+    expect(messageOf(() => readConfig(fileOf(text)))).toContain(advice)
+  })
+
+  it('without rules is refused', () => {
+    const config = fileOf('timeZone: UTC')
+    expect(messageOf(() => tallygate({ config }))).toContain('rules must be a list of one or more')
+  })
+})

@@ -2,6 +2,7 @@
  * `tallygate serve`: runs the bundled app until it is told to stop.
  */
 import type { Command } from 'commander'
+import type { RunningApp } from '../app/main.js'
 
 export function addServe(program: Command): void {
   program
@@ -11,11 +12,21 @@ export function addServe(program: Command): void {
     .action(async () => {
       // Loaded only here: --help and check answer without Express and SQLite.
       const { startApp } = await import('../app/main.js')
-      const running = await startApp(process.env, (line) => process.stdout.write(`${line}\n`))
+      const starting = startApp(process.env, (line) => process.stdout.write(`${line}\n`))
+      // From the first moment on: a signal during the start ends the app as soon as it can end well.
       for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-        process.on(signal, () => void running.close().then(() => process.exit(0)))
+        process.on(signal, () => void endWell(starting))
       }
+      await starting
     })
+}
+
+async function endWell(starting: Promise<RunningApp>): Promise<void> {
+  // A start that failed is reported where it is awaited, and leaves nothing to end.
+  const running = await starting.catch(() => null)
+  if (running === null) return
+  await running.close()
+  process.exit(0)
 }
 
 const settingsHelp = `

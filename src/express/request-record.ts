@@ -5,6 +5,7 @@
  * whether it ended or its connection did.
  */
 import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Facts } from '../core/facts.js'
 import type { Attempt } from '../stores/store.js'
 
@@ -12,8 +13,12 @@ export interface RequestRecord {
   readonly facts: Facts
   /** Every attempt made for this request, in order. */
   attempts: Attempt[]
+  /** Whether the general rules were asked: the middleware asks them once. */
+  isAskedInGeneral: boolean
   isDeclined: boolean
   isCounted: boolean
+  /** Those that wait for the connection with this one; null where its response has it. */
+  queue: Set<ServerResponse> | null
 }
 
 /** Indices into `outcomes`. */
@@ -25,6 +30,8 @@ type Marked = ServerResponse & { [key: symbol]: RequestRecord | undefined }
 export class RequestRecords {
   readonly #key = Symbol('tallygate request')
   readonly #onClose: (this: ServerResponse) => void
+  /** Responses that wait behind an earlier one of their connection, as pipelining has it. */
+  readonly #queues = new WeakMap<Socket, Set<ServerResponse>>()
   readonly #count: (outcome: number) => void
 
   /** @param count told the outcome of each request, as an index into `outcomes`. */
@@ -42,22 +49,53 @@ export class RequestRecords {
   }
 
   open(response: ServerResponse, facts: Facts): RequestRecord {
-    const record = { facts, attempts: [], isDeclined: false, isCounted: false }
+    const record: RequestRecord = {
+      facts,
+      attempts: [],
+      isAskedInGeneral: false,
+      isDeclined: false,
+      isCounted: false,
+      queue: null,
+    }
     const marked = response as Marked
     marked[this.#key] = record
     response.on('close', this.#onClose)
+    if (isQueued(response)) record.queue = this.#queueOf(response)
     return record
   }
 
   /** For a response that was over before its record was opened: no event will come any more. */
   countIfOver(response: ServerResponse): void {
-    if (response.destroyed) this.#finish(response)
+    const isLost = isQueued(response) && response.req.socket.destroyed
+    if (response.destroyed || isLost) this.#finish(response)
+  }
+
+  /**
+   * Node tells only the response that has the connection when that closes; those queued behind it hear
+   * nothing. One listener a connection, however many are queued.
+   */
+  #queueOf(response: ServerResponse): Set<ServerResponse> {
+    const { socket } = response.req
+    const queue = this.#queues.get(socket) ?? new Set()
+    if (!this.#queues.has(socket)) {
+      this.#queues.set(socket, queue)
+      socket.once('close', () => {
+        for (const waiting of queue) this.#finish(waiting)
+      })
+    }
+    return queue.add(response)
   }
 
   #finish(response: ServerResponse): void {
     const record = this.of(response)
     if (record === undefined || record.isCounted) return
+    record.queue?.delete(response)
     record.isCounted = true
     this.#count(record.isDeclined ? declined : allowed)
   }
+}
+
+/** Whether a response waits behind an earlier one of its connection. */
+function isQueued(response: ServerResponse): boolean {
+  return response.socket === null && !response.destroyed
 }

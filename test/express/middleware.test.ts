@@ -311,6 +311,20 @@ describe('a request is counted', () => {
     expect((await gate.stats()).totals).toMatchObject({ allowed: 1 })
   })
 
+  it('where it waited behind another of its connection that closed', async () => {
+    const { gate, url } = await guarded({ rules: [perAddress(4)] }, (app, one) => {
+      app.use(one.middleware)
+      app.get('/slow', () => undefined)
+    })
+    const { hostname, port } = new URL(url)
+    const socket = connect(Number(port), hostname)
+    socket.write('GET /slow HTTP/1.1\r\nHost: test\r\n\r\n'.repeat(6))
+    await until(async () => (await gate.stats()).rules[0]?.totals.over === 2, 'the attempts')
+    socket.destroy()
+    await until(async () => (await gate.stats()).totals.requests === 6, 'the count')
+    expect((await gate.stats()).totals).toMatchObject({ allowed: 4, declined: 2 })
+  })
+
   it('alike by the metrics, the statistics and the client', async () => {
     const { ask, gate } = await guarded({ rules: [perAddress(2)] }, (app, one) => {
       app.get('/metrics', one.metrics)

@@ -49,9 +49,11 @@ export function createGateHandlers(options: GateHandlerOptions): GateHandlers {
 
   return {
     middleware(request: IncomingMessage, response: ServerResponse, next: Next) {
+      const record = records.of(response) ?? records.open(response, factsOf(request))
       // Mounted twice on one path: the request has been asked about already.
-      if (records.of(response) !== undefined) return next()
-      ask(records.open(response, factsOf(request)), response, next)
+      if (record.isAskedInGeneral) return next()
+      record.isAskedInGeneral = true
+      ask(record, response, next)
     },
     limit(name) {
       if (!limiter.hasFunction(name)) {
@@ -88,6 +90,8 @@ function conclude(
     return next()
   }
   record.isDeclined = true
+  // What is given back is forgotten: a later attempt of this request must not give it back again.
+  record.attempts = [attempt]
   proceed(giveBack(limiter, earlier), next, (reviewed) => {
     setFields(response, [...reviewed, attempt])
     sendDeclined(response, attempt)

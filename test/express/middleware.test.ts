@@ -215,6 +215,30 @@ describe('a limited function', () => {
     expect((await gate.stats()).totals).toMatchObject({ requests: 3, declined: 1 })
   })
 
+  it('asked before the general rules does not stand for them', async () => {
+    const rules = [perAddress(2), { ...perAddress(100), name: 'api', function: 'api' }]
+    const { ask } = await guarded({ rules }, (app, gate) => {
+      app.use(gate.limit('api'), gate.middleware)
+      app.get('/', (_request, response) => void response.send('ok'))
+    })
+    expect(await statuses(4, () => ask())).toEqual([200, 200, 429, 429])
+  })
+
+  it('that declines a request twice gives back once', async () => {
+    const rules = [perAddress(10), { ...perAddress(1), name: 'item', function: 'item' }]
+    const { ask } = await guarded({ rules }, (app, gate) => {
+      const limit = gate.limit('item')
+      app.use(gate.middleware)
+      app.get('/', (_request, response) => void response.send('ok'))
+      app.get('/batch', (request, response) => {
+        for (let item = 0; item < 3; item++) limit(request, response, () => undefined)
+      })
+    })
+    await statuses(5, () => ask())
+    expect((await ask('/batch')).status).toBe(429)
+    expect((await ask()).headers.get('ratelimit')).toMatch(/"ip";r=4;/)
+  })
+
   it('that no rule has is refused when the route is built', () => {
     const gate = createGate({ rules: [perAddress(1)] })
     onTestFinished(() => gate.close())

@@ -26,7 +26,21 @@ export function expressSessionId(request: HttpRequest): string | undefined {
   const { cookie } = request.headers
   if (typeof sessionID !== 'string' || sessionID === '') return undefined
   if (session === undefined || session === null || cookie === undefined) return undefined
-  const isNamed =
-    cookie.includes(`${sessionID}.`) || cookie.includes(`${encodeURIComponent(sessionID)}.`)
-  return isNamed ? sessionID : undefined
+  const named = `${sessionID}.`
+  return cookie.includes(named) || decoded(cookie).includes(named) ? sessionID : undefined
+}
+
+/**
+ * A cookie header as express-session reads it. A client may write any character of its own cookie as an
+ * escape; without this it would keep its session and lose the rule that counts it.
+ */
+function decoded(cookie: string): string {
+  return cookie.replaceAll(/(?:%[\da-f]{2})+/gi, (escapes) => {
+    try {
+      return decodeURIComponent(escapes)
+    } catch {
+      // Not UTF-8: express-session then takes the value as it stands, and so does the first comparison.
+      return escapes
+    }
+  })
 }

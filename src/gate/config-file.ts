@@ -3,7 +3,7 @@
  * rules are checked where they are compiled.
  */
 import { readFileSync } from 'node:fs'
-import { parseDocument } from 'yaml'
+import { parseDocument, type Document } from 'yaml'
 import { shown, TallygateError } from '../core/errors.js'
 import type { RuleOptions } from '../core/rule.js'
 import { nearestName } from '../core/spelling.js'
@@ -28,7 +28,20 @@ export function readConfig(path: string): Config {
     const [firstLine] = fault.message.split('\n')
     throw new TallygateError('TALLYGATE_CONFIG_FILE', `Cannot read ${path} as YAML: ${firstLine}`)
   }
-  return checkConfig(document.toJS(), path)
+  return checkConfig(plainValue(document, path), path)
+}
+
+/** Aliases are resolved only here: one may be unknown, or lead to more than memory holds. */
+function plainValue(document: Document, path: string): unknown {
+  try {
+    return document.toJS()
+  } catch (error) {
+    throw new TallygateError(
+      'TALLYGATE_CONFIG_FILE',
+      `Cannot read ${path} as YAML: ${(error as Error).message}`,
+      { cause: error },
+    )
+  }
 }
 
 function readText(path: string): string {

@@ -4,6 +4,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
+import { isIP } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { parseDuration } from '../core/duration.js'
 import { shown, TallygateError } from '../core/errors.js'
@@ -98,7 +99,26 @@ function readTrustProxy(value: string | undefined): boolean | number | string {
       value,
     )
   }
-  return value
+  const parts = value.split(',').map((part) => part.trim())
+  if (parts.every(isProxyAddress)) return value
+  throw refused(
+    'TRUST_PROXY',
+    'the number of proxies in front, or their addresses and ranges with commas between, such as ' +
+      '10.0.0.0/8 or loopback',
+    value,
+  )
+}
+
+/** What Express takes: an address, a range by its length or mask, or one of its three words. */
+function isProxyAddress(text: string): boolean {
+  if (['loopback', 'linklocal', 'uniquelocal'].includes(text)) return true
+  const [address = '', range, ...rest] = text.split('/')
+  const version = isIP(address)
+  if (version === 0 || rest.length > 0) return false
+  if (range === undefined) return true
+  if (/^\d{1,3}$/.test(range))
+    return Number(range) >= 1 && Number(range) <= (version === 4 ? 32 : 128)
+  return version === 4 && isIP(range) === 4
 }
 
 function readLogLevel(value: string | undefined): string {

@@ -39,7 +39,7 @@ export function shown(value: unknown): string {
   return text.length > 80 ? `${text.slice(0, 77)}...` : text
 }
 
-/** undefined for what JSON has no form for, such as a function or an object that contains itself. */
+/** undefined where JSON cannot show it: functions, circles, big integers inside, a toJSON that throws. */
 function jsonOf(value: unknown): string | undefined {
   try {
     return JSON.stringify(value)

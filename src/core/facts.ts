@@ -24,20 +24,29 @@ const keyLengthMax = 64
 
 /** The key that a rule counts these facts under; null: the rule does not apply. */
 export function keyOf(rule: CompiledRule, facts: Facts): string | null {
-  if (facts.keys !== undefined && Object.hasOwn(facts.keys, rule.name)) {
-    // Whatever plain JavaScript puts there is a key; undefined is none.
-    const given = facts.keys[rule.name] as string | number | undefined
-    if (given !== undefined) return bounded('k', String(given))
+  const { keys, session, ip } = facts
+  if (isThere(keys) && Object.hasOwn(keys, rule.name) && isThere(keys[rule.name])) {
+    return bounded('k', keys[rule.name])
   }
   if (rule.key === 'global') return 'g'
   if (rule.key === 'session') {
-    if (facts.session !== undefined) return bounded('s', facts.session)
+    if (isThere(session)) return bounded('s', session)
     if (rule.absent === 'skip') return null
   }
-  return facts.ip === undefined ? null : bounded('a', clientAddress(facts.ip, rule.ipv6Prefix))
+  return isThere(ip) ? bounded('a', clientAddress(textOf(ip), rule.ipv6Prefix)) : null
 }
 
-function bounded(kind: string, text: string): string {
+/** Callers without types hand in null for "none", and numbers for ids: neither may throw on a request. */
+function isThere<T>(fact: T): fact is NonNullable<T> {
+  return fact !== undefined && fact !== null
+}
+
+function textOf(fact: unknown): string {
+  return typeof fact === 'string' ? fact : String(fact)
+}
+
+function bounded(kind: string, fact: unknown): string {
+  const text = textOf(fact)
   if (text.length <= keyLengthMax) return kind + text
   // Not as UTF-8, which has no half surrogate pairs: texts that differ in one would share a key.
   return `#${kind}${createHash('sha256').update(text, 'utf16le').digest('base64url')}`

@@ -48,7 +48,8 @@ export function compileRules(list: unknown): CompiledRule[] {
       `Cannot create a limiter: rules must be a list of one or more rules: received ${shown(list)}`,
     )
   }
-  const rules = list.map((options: unknown, index) => compileRule(options, index))
+  // Not list.map, which passes over holes.
+  const rules = Array.from(list, (options: unknown, index) => compileRule(options, index))
   for (const rule of rules) {
     const first = rules.find((other) => other.name === rule.name)
     if (first === rule || first === undefined) continue
@@ -90,7 +91,8 @@ function checkRule(options: unknown, index: number): RuleOptions {
       `Cannot create rule ${index + 1}: a rule must be a mapping of fields: received ${shown(options)}`,
     )
   }
-  const given = options as Record<string, unknown>
+  // Read once: what is used is what was checked, even where a getter answers differently each time.
+  const given: Record<string, unknown> = { ...options }
   const title = typeof given['name'] === 'string' ? shownName(given['name']) : String(index + 1)
   for (const field of Object.keys(given)) {
     if (given[field] !== undefined && !Object.hasOwn(ruleFields, field)) refuseField(title, field)
@@ -116,12 +118,11 @@ function hint(field: string, value: unknown): string {
   if (typeof value === 'boolean' && field !== 'strict' && field !== 'expose') {
     return ' (YAML 1.1 reads on, yes, off and no as true and false: put the word in quotes)'
   }
+  const word = typeof value === 'string' ? value : ''
   const isLater =
-    (field === 'algorithm' && laterAlgorithms.includes(value as string)) ||
+    (field === 'algorithm' && laterAlgorithms.includes(word)) ||
     (field === 'key' &&
-      (typeof value === 'function' ||
-        Array.isArray(value) ||
-        (typeof value === 'string' && value.startsWith('header:')))) ||
+      (typeof value === 'function' || Array.isArray(value) || word.startsWith('header:'))) ||
     (field === 'limit' && typeof value === 'function')
   return isLater ? ', which this version does not support yet' : ''
 }

@@ -19,7 +19,7 @@ export function checkSecret(setting: string, value: unknown): string | undefined
   if (typeof value !== 'string') {
     throw new TallygateError(
       'TALLYGATE_SECRET',
-      `Cannot use ${setting}: it must be text: received a ${typeof value}`,
+      `Cannot use ${setting}: it must be text: received a value of type ${typeof value}`,
     )
   }
   if (value.length < secretLengthMin) {

@@ -78,6 +78,13 @@ export function checkOptions(options: GateOptions): CheckedOptions {
   checkType(options, 'config', 'string', 'a path')
   checkType(options, 'database', 'string', 'a path')
   checkType(options, 'session', 'function', 'a function of the request')
+  checkMethods(options, 'clock', ['monotonicMs', 'wallMs'])
+  checkMethods(options, 'logger', ['info', 'warn', 'error'])
+  checkMethods(options, 'registry', ['registerMetric', 'getSingleMetric', 'metrics'])
+  for (const name of ['timeZone', 'weekStartsOn'] as const) {
+    if ((options[name] as unknown) === null)
+      throw optionError(`${name} must be text: received null`)
+  }
   if ((options.config === undefined) === (options.rules === undefined)) {
     throw optionError('give either config, a file, or rules, a list')
   }
@@ -96,6 +103,13 @@ function checkType(options: GateOptions, name: keyof GateOptions, type: string, 
   const value: unknown = options[name]
   if (value === undefined || (typeof value === type && value !== '')) return
   throw optionError(`${name} must be ${must}: received ${shown(value)}`)
+}
+
+function checkMethods(options: GateOptions, name: keyof GateOptions, methods: readonly string[]) {
+  const value = options[name] as Record<string, unknown> | null | undefined
+  if (value === undefined) return
+  if (methods.every((method) => typeof value?.[method] === 'function')) return
+  throw optionError(`${name} must have the methods ${methods.join(', ')}: received ${shown(value)}`)
 }
 
 function refuseOption(name: string): never {

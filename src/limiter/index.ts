@@ -48,7 +48,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
   if (typeof options !== 'object' || options === null) {
     throw new TallygateError(
       'TALLYGATE_OPTION',
-      `Cannot create a limiter: options must be an object with rules: received ${shown(options)}`,
+      `Cannot create a limiter: options must be an object: received ${shown(options)}`,
     )
   }
   const known = ['rules', 'clock']
@@ -61,8 +61,15 @@ export function createLimiter(options: LimiterOptions): Limiter {
         (near === null ? `known options are ${known.join(', ')}` : `did you mean ${near}?`),
     )
   }
+  const { clock = systemClock } = options
+  if (typeof (clock as Clock | null)?.monotonicMs !== 'function') {
+    throw new TallygateError(
+      'TALLYGATE_OPTION',
+      `Cannot create a limiter: clock must have the method monotonicMs: received ${shown(clock)}`,
+    )
+  }
   const rules = compileRules(options.rules)
-  const store = new MemoryStore(rules, options.clock ?? systemClock)
+  const store = new MemoryStore(rules, clock)
   // A MemoryStore answers at once, so none of these results is ever a promise.
   return new RuleLimiter(options.rules, rules, store, null) as Limiter
 }

@@ -24,6 +24,8 @@ export interface AttemptOptions {
 /** What may be changed while the limiter runs: `limit`, `mode`, `near` keep the state of the keys. */
 export type RuleChanges = Partial<Omit<RuleOptions, 'name' | 'function' | 'key' | 'absent'>>
 
+const fixedFields: ReadonlySet<string> = new Set(['name', 'key', 'function', 'absent'])
+
 const noRules: readonly CompiledRule[] = []
 
 export class RuleLimiter {
@@ -43,7 +45,8 @@ export class RuleLimiter {
     store: Store,
     observer: DecisionObserver | null,
   ) {
-    this.#options = [...options]
+    // Copies: a rule changed by the caller afterwards must not come in with the next live change.
+    this.#options = Array.from(options, (one) => ({ ...one }))
     this.#rules = [...rules]
     this.rules = this.#rules
     this.store = store
@@ -105,7 +108,15 @@ export class RuleLimiter {
   /** Changes a rule while it runs; a changed window or algorithm starts its keys afresh. */
   configure(name: string, changes: RuleChanges): void {
     const before = this.rule(name)
-    const options = { ...this.#options[before.index], ...changes, name } as RuleOptions
+    const given = Object.entries(changes ?? {}).filter(([, value]) => value !== undefined)
+    const fixed = given.find(([field]) => fixedFields.has(field))?.[0]
+    if (fixed !== undefined) {
+      throw new TallygateError(
+        'TALLYGATE_RULE_FIELD',
+        `Cannot change rule '${name}': ${fixed} stays as it was created`,
+      )
+    }
+    const options = { ...this.#options[before.index], ...Object.fromEntries(given) } as RuleOptions
     const after = compileRule(options, before.index)
     this.#options[before.index] = options
     this.#rules[before.index] = after

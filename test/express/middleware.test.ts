@@ -216,8 +216,8 @@ describe('a limited function', () => {
   })
 
   it('asked before the general rules does not stand for them', async () => {
-    const rules = [perAddress(2), { ...perAddress(100), name: 'api', function: 'api' }]
-    const { ask } = await guarded({ rules }, (app, gate) => {
+    const both = [perAddress(2), { ...perAddress(100), name: 'api', function: 'api' }]
+    const { ask } = await guarded({ rules: both }, (app, gate) => {
       app.use(gate.limit('api'), gate.middleware)
       app.get('/', (_request, response) => void response.send('ok'))
     })
@@ -225,8 +225,8 @@ describe('a limited function', () => {
   })
 
   it('that declines a request twice gives back once', async () => {
-    const rules = [perAddress(10), { ...perAddress(1), name: 'item', function: 'item' }]
-    const { ask } = await guarded({ rules }, (app, gate) => {
+    const both = [perAddress(10), { ...perAddress(1), name: 'item', function: 'item' }]
+    const { ask } = await guarded({ rules: both }, (app, gate) => {
       const limit = gate.limit('item')
       app.use(gate.middleware)
       app.get('/', (_request, response) => void response.send('ok'))

@@ -3,7 +3,7 @@
  * listens; on SIGTERM or SIGINT it stops accepting, lets running requests end, writes what is counted, and
  * leaves with status 0.
  */
-import { createServer, type Server } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { pino } from 'pino'
 import { systemClock } from '../core/clock.js'
@@ -15,6 +15,7 @@ import { version } from '../gate/version.js'
 import type { SessionRows } from '../sqlite/sessions.js'
 import type { OpenDatabase } from '../sqlite/database.js'
 import { createApp } from './app.js'
+import { pathOfTarget } from './request-target.js'
 import { readEnvironment, type Environment, type Settings } from './environment.js'
 
 export interface RunningApp {
@@ -57,7 +58,13 @@ export async function startApp(
       logger,
       isClosing: () => isClosing,
     })
-    const server = createServer(app)
+    const server = createServer()
+    const answer = (request: IncomingMessage, response: ServerResponse) => {
+      request.url = pathOfTarget(request.url ?? '/')
+      app(request, response)
+    }
+    // By itself Node would answer an expectation that it does not know 417, past the gate.
+    server.on('request', answer).on('checkExpectation', answer)
     await listen(server, settings)
     const sweeper = startSweeping(sessions, logger)
     const { port } = server.address() as AddressInfo

@@ -1,7 +1,9 @@
 /*
  * Values that no type lets through, as callers without types hand them in: one clear error, or the default.
  */
+import { Registry } from 'prom-client'
 import { describe, expect, it } from 'vitest'
+import { createGate } from '../../src/gate/gate.js'
 import { checkOptions } from '../../src/gate/options.js'
 import { createLimiter, TallygateError, type RuleOptions } from '../../src/limiter/index.js'
 import { manualClock } from '../../src/testing/index.js'
@@ -40,6 +42,13 @@ describe('an impossible value', () => {
       expect(() => createLimiter({ rules: [rule()], clock: value as never })).toThrow(/clock must/)
     }
     expect(() => createLimiter(null as never)).toThrow('options must be an object')
+  })
+
+  it('of a registry is one that another gate has filled', async () => {
+    const registry = new Registry()
+    const gate = createGate({ rules: [rule()], registry })
+    expect(() => createGate({ rules: [rule()], registry })).toThrow(TallygateError)
+    await gate.close()
   })
 
   it('is found where a list of rules has a hole', () => {

@@ -53,7 +53,8 @@ export class RequestDuration {
   #routeOf(request: HttpRequest): string {
     const path = request.route?.path
     if (typeof path !== 'string') return 'unmatched'
-    const route = `${request.baseUrl ?? ''}${path}`
+    // A mount is matched in any letter case, and `baseUrl` has it as the client wrote it.
+    const route = `${(request.baseUrl ?? '').toLowerCase()}${path}`
     if (this.#routes.has(route)) return route
     if (this.#routes.size >= routeCountMax) return 'other'
     this.#routes.add(route)

@@ -29,3 +29,15 @@ it('whatever a request aims at or expects, it is guarded and counted', async () 
   expect(seen).toEqual([found, found, unknown, unknown, unknown, unknown, found])
   expect((await app.stats()).totals.requests).toBe(heads.length)
 })
+
+it('a mount written in other letters is the same route to the metrics', async () => {
+  const token = 'c0ffee5c0ffee5c0ffee5'
+  const app = await startApp({ TALLYGATE_ADMIN_TOKEN: token })
+  onTestFinished(() => void app.end('SIGKILL'))
+  for (const path of ['/admin/stats', '/ADMIN/stats', '/aDmin/stats']) {
+    await fetch(app.url + path, { headers: { authorization: `Bearer ${token}` } })
+  }
+  const text = await (await fetch(`${app.url}/metrics`)).text()
+  const routes = new Set(text.match(/route="[^"]*stats"/g))
+  expect([...routes]).toEqual(['route="/admin/stats"'])
+})

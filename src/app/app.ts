@@ -9,7 +9,8 @@ import session from 'express-session'
 import type { Clock } from '../core/clock.js'
 import type { Logger } from '../core/logger.js'
 import type { GateParts } from '../gate/gate.js'
-import { SqliteSessionRows, type SessionRows } from '../sqlite/sessions.js'
+import { SessionBuffer } from '../sqlite/session-buffer.js'
+import { SqliteSessionRows } from '../sqlite/sessions.js'
 import type { OpenDatabase } from '../sqlite/database.js'
 import type { Settings } from './environment.js'
 import { homePage, homeScript, homeStyle } from './home-page.js'
@@ -28,7 +29,7 @@ export interface AppParts {
 
 export interface BundledApp {
   readonly app: Express
-  readonly sessions: SessionRows
+  readonly sessions: SessionBuffer
 }
 
 declare module 'express-session' {
@@ -38,10 +39,10 @@ declare module 'express-session' {
 }
 
 export function createApp(parts: AppParts): BundledApp {
-  const { gate, database, settings, clock } = parts
+  const { gate, settings, clock } = parts
   const app = express()
   const wallMs = () => clock.wallMs()
-  const sessions = new SqliteSessionRows(database, wallMs)
+  const sessions = bufferedSessions(parts)
   const duration = new RequestDuration(clock)
   gate.exposition.add({
     httpRequestDuration: () => duration.samples(),
@@ -75,6 +76,18 @@ export function createApp(parts: AppParts): BundledApp {
   app.use((_request, response) => problem(response, 404, 'Not found'))
   app.use(errorHandler(parts.logger))
   return { app, sessions }
+}
+
+function bufferedSessions({ database, clock, logger }: AppParts): SessionBuffer {
+  const wallMs = () => clock.wallMs()
+  return new SessionBuffer({
+    rows: new SqliteSessionRows(database, wallMs),
+    wallMs,
+    onFailure(error) {
+      if (error === null) logger.info({}, 'sessions are written again')
+      else logger.error({ err: error }, 'sessions cannot be written; they wait in memory')
+    },
+  })
 }
 
 function addHealthRoutes(app: Express, { gate, isClosing }: AppParts): void {

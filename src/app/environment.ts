@@ -32,6 +32,9 @@ export type Environment = Readonly<Record<string, string | undefined>>
 
 const bundledConfig = fileURLToPath(new URL('../../tallygate.yml', import.meta.url))
 
+/** Passed over in silence, these would leave somebody with other limits than they meant. */
+const laterSettings = ['TALLYGATE_REDIS_URL', 'TALLYGATE_URL_ALLOW']
+
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 
 /** The longest age that a cookie's date and a timer can hold without surprises: about 10 years. */
@@ -42,6 +45,13 @@ export function readEnvironment(environment: Environment): Settings {
   const read = (name: string) => {
     const value = environment[name]?.trim()
     return value === '' ? undefined : value
+  }
+  const later = laterSettings.find((name) => read(name) !== undefined)
+  if (later !== undefined) {
+    throw new TallygateError(
+      'TALLYGATE_ENVIRONMENT',
+      `Cannot start: ${later} must not be set: this version does not support it yet`,
+    )
   }
   const isProduction = read('NODE_ENV') === 'production'
   const adminToken = checkSecret('TALLYGATE_ADMIN_TOKEN', read('TALLYGATE_ADMIN_TOKEN'))

@@ -12,7 +12,7 @@ import { TallygateError } from '../core/errors.js'
 import type { Logger } from '../core/logger.js'
 import { createGate, type GateParts } from '../gate/gate.js'
 import { version } from '../gate/version.js'
-import type { SessionRows } from '../sqlite/sessions.js'
+import type { SessionBuffer } from '../sqlite/session-buffer.js'
 import type { OpenDatabase } from '../sqlite/database.js'
 import { createApp } from './app.js'
 import { pathOfTarget } from './request-target.js'
@@ -25,7 +25,8 @@ export interface RunningApp {
   close(): Promise<void>
 }
 
-const sweepEveryMs = 30_000
+const tickMs = 1_000
+const sweepEveryTicks = 30
 /** How long running requests may take once the app is told to end. */
 const graceMs = 3_000
 
@@ -77,6 +78,8 @@ export async function startApp(
       isClosing = true
       clearInterval(sweeper)
       await closeServer(server)
+      database.bePatient()
+      await sessions.flush()
       await gate.close()
     }
     return { address, close: () => (closing ??= close()) }
@@ -111,14 +114,19 @@ function closeServer(server: Server): Promise<void> {
   })
 }
 
-function startSweeping(sessions: SessionRows, logger: Logger): NodeJS.Timeout {
+/** Sessions that wait are written each second, expired ones deleted twice a minute. */
+function startSweeping(sessions: SessionBuffer, logger: Logger): NodeJS.Timeout {
   const sweep = () => {
     sessions.sweep().catch((error: unknown) => {
       logger.warn({ err: error }, 'expired sessions could not be deleted; tried again soon')
     })
   }
   sweep()
-  return setInterval(sweep, sweepEveryMs).unref()
+  let tick = 0
+  return setInterval(() => {
+    void sessions.flush()
+    if (++tick % sweepEveryTicks === 0) sweep()
+  }, tickMs).unref()
 }
 
 function greet(

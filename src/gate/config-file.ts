@@ -28,6 +28,14 @@ export function readConfig(path: string): Config {
     const [firstLine] = fault.message.split('\n')
     throw new TallygateError('TALLYGATE_CONFIG_FILE', `Cannot read ${path} as YAML: ${firstLine}`)
   }
+  // A directive would change the readings that the checks rely on: `010`, `yes`, `1:30`.
+  const { version } = document.directives?.yaml ?? {}
+  if (version !== undefined && version !== '1.2') {
+    throw new TallygateError(
+      'TALLYGATE_CONFIG_FILE',
+      `Cannot read ${path}: it must be YAML 1.2: received the directive %YAML ${version}`,
+    )
+  }
   return checkConfig(plainValue(document, path), path)
 }
 

@@ -9,12 +9,12 @@ import type { CompiledRule } from '../core/rule.js'
 import { Histogram } from '../metrics/histogram.js'
 import { Recorder } from '../metrics/recorder.js'
 import { metrics } from '../metrics/table.js'
-import { openDatabase, type OpenDatabase } from '../sqlite/database.js'
+import { databaseFault, openDatabase, type OpenDatabase } from '../sqlite/database.js'
 import { SqliteTallyArchive } from '../sqlite/tally-archive.js'
 import type { Calendar } from '../tally/calendar.js'
 import { MemoryArchive } from '../tally/memory-archive.js'
 import { TallySlots } from '../tally/slots.js'
-import { Tally } from '../tally/tally.js'
+import { Tally, type TallyParts } from '../tally/tally.js'
 
 export interface CountingParts {
   /** The SQLite file; none: tallies in memory only. */
@@ -42,17 +42,13 @@ export function createCounting({ path, rules, calendar, clock, logger }: Countin
   const database = path === undefined ? null : openDatabase(path, startedAtMs)
   announce(database, logger)
   const slots = new TallySlots(rules.map((rule) => rule.name))
-  const archive =
-    database === null
-      ? new MemoryArchive(slots, startedAtMs)
-      : new SqliteTallyArchive(database, slots, () => clock.wallMs())
   const flushDuration = new Histogram(metrics.tallyFlushDuration.buckets)
   const reportFlush = flushReporter(logger)
   const onFlush = (seconds: number, failure: Error | null) => {
     flushDuration.observe(seconds)
     reportFlush(failure)
   }
-  const tally = new Tally({ slots, calendar, clock, archive, onFlush })
+  const tally = openTally(database, { slots, calendar, clock, onFlush })
   const recorder = new Recorder(rules.length)
   return {
     slots,
@@ -71,6 +67,21 @@ export function createCounting({ path, rules, calendar, clock, logger }: Countin
       recorder.countRequest(outcome)
       tally.count(outcome)
     },
+  }
+}
+
+/** Reads what is kept, at once; a file that cannot be read stops the start. */
+function openTally(database: OpenDatabase | null, parts: Omit<TallyParts, 'archive'>): Tally {
+  const { slots, clock } = parts
+  if (database === null) {
+    return new Tally({ ...parts, archive: new MemoryArchive(slots, clock.wallMs()) })
+  }
+  try {
+    const archive = new SqliteTallyArchive(database, slots, () => clock.wallMs())
+    return new Tally({ ...parts, archive })
+  } catch (error) {
+    database.close()
+    throw databaseFault(database.path, error)
   }
 }
 

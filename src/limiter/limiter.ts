@@ -34,7 +34,7 @@ export class RuleLimiter {
   readonly #options: RuleOptions[]
   readonly #rules: CompiledRule[]
   readonly #observer: DecisionObserver | null
-  #general: readonly CompiledRule[] = noRules
+  #general: readonly CompiledRule[] = []
   #byFunction: ReadonlyMap<string, readonly CompiledRule[]> = new Map()
   #withGeneral: ReadonlyMap<string, readonly CompiledRule[]> = new Map()
 
@@ -160,9 +160,10 @@ export class RuleLimiter {
   }
 
   #applicable(options: AttemptOptions | undefined): readonly CompiledRule[] {
-    if (options?.function !== undefined) return this.#byFunction.get(options.function) ?? noRules
-    if (options?.also !== undefined) return this.#withGeneral.get(options.also) ?? this.#general
-    return this.#general
+    const name = options?.function ?? options?.also
+    if (name === undefined) return this.#general
+    const lists = options?.function === undefined ? this.#withGeneral : this.#byFunction
+    return lists.get(name) ?? (options?.function === undefined ? this.#general : noRules)
   }
 
   #prepare(facts: Facts, options: AttemptOptions | undefined): Attempt {

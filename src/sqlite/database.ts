@@ -11,13 +11,15 @@ import { migrate, schemaVersion } from './migrations.js'
 
 /** While starting and closing a lock of another process is waited for; in between nothing waits. */
 const patientMs = 5_000
-const promptMs = 100
+const promptMs = 50
 
 export interface OpenDatabase {
   readonly path: string
   readonly connection: Database
   /** The journal mode that SQLite granted: `wal`, except on file systems that cannot. */
   readonly journalMode: string
+  /** Whether the file at `path` is no longer the one that was opened: writes to that raise no error. */
+  isReplaced(): boolean
   /** 0 once the file is gone. */
   sizeBytes(): number
   /** Waits longer for locks, for the last writes. */
@@ -45,13 +47,7 @@ export function openDatabase(path: string, nowMs: number): OpenDatabase {
     return handle(resolved, connection, journalMode)
   } catch (error) {
     connection?.close()
-    const reason = error instanceof Error ? error.message : String(error)
-    throw new TallygateError(
-      'TALLYGATE_DATABASE',
-      `Cannot open the database ${resolved}: ${reason}; TALLYGATE_DATABASE or the option ` +
-        `database must name a file in a folder that can be written`,
-      { cause: error },
-    )
+    throw databaseFault(resolved, error)
   }
 }
 
@@ -72,10 +68,12 @@ function isFolder(path: string): boolean {
 }
 
 function handle(path: string, connection: Database, journalMode: string): OpenDatabase {
+  const identity = identityOf(path)
   return {
     path,
     connection,
     journalMode,
+    isReplaced: () => identityOf(path) !== identity,
     sizeBytes: () => statSync(path, { throwIfNoEntry: false })?.size ?? 0,
     bePatient: () => void connection.pragma(`busy_timeout = ${patientMs}`),
     close: () => void connection.close(),
@@ -87,5 +85,22 @@ function refuseLaterVersion(connection: Database): void {
   if (version <= schemaVersion) return
   throw new Error(
     `it was written by a later version of tallygate (schema ${version}, known up to ${schemaVersion})`,
+  )
+}
+
+/** Device and inode of a file; null where there is none. */
+function identityOf(path: string): string | null {
+  const stats = statSync(path, { throwIfNoEntry: false })
+  return stats === undefined ? null : `${stats.dev} ${stats.ino}`
+}
+
+/** What SQLite says of a file, in the words in which a start is refused. */
+export function databaseFault(path: string, error: unknown): TallygateError {
+  const reason = error instanceof Error ? error.message : String(error)
+  return new TallygateError(
+    'TALLYGATE_DATABASE',
+    `Cannot open the database ${path}: ${reason}; TALLYGATE_DATABASE or the option ` +
+      `database must name a file in a folder that can be written`,
+    { cause: error },
   )
 }

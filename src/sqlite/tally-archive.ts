@@ -20,6 +20,7 @@ interface CountRow {
 }
 
 const pruneEveryMs = 3_600_000
+const trustedAheadMs = 7 * 24 * 3_600_000
 
 export class SqliteTallyArchive implements TallyArchive {
   readonly path: string
@@ -63,11 +64,16 @@ export class SqliteTallyArchive implements TallyArchive {
 
   async add(deltas: readonly WindowDelta[], wanted: readonly WindowRef[]): Promise<StoredCounts> {
     // Not awaited for anything: `async` makes a failure of SQLite a rejection.
+    if (this.#database.isReplaced()) {
+      throw new Error(`the file ${this.path} was removed or replaced under the app; start it anew`)
+    }
     const nowMs = this.#wallMs()
     const isPruning = Math.abs(nowMs - this.#prunedAtMs) >= pruneEveryMs
     const exchange = this.#database.connection.transaction(() => {
+      // Before adding: a clock that has just jumped ahead must not vouch for itself.
+      const trustedMs = isPruning ? this.#trusted(nowMs) : nowMs
       for (const delta of deltas) this.#addDelta(delta)
-      if (isPruning) this.#prune(nowMs)
+      if (isPruning) this.#prune(trustedMs)
       return this.read(wanted)
     })
     const stored = deltas.length === 0 ? exchange.deferred() : exchange.immediate()
@@ -111,6 +117,16 @@ export class SqliteTallyArchive implements TallyArchive {
     return counts
   }
 
+  /**
+   * The time by which counts are deleted: now, but no more than a week after the newest count. A clock that
+   * is set ahead by mistake, or wrong at the start, must not delete everything.
+   */
+  #trusted(wallMs: number): number {
+    const { newestMs } = this.#statements.newest.get() as { newestMs: number | null }
+    return Math.min(wallMs, (newestMs ?? wallMs) + trustedAheadMs)
+  }
+
+  /** Deletes what has outlived its retention. */
   #prune(nowMs: number): void {
     for (const window of windowKinds) {
       if (retentionMs[window] === Infinity) continue
@@ -145,6 +161,9 @@ function prepareStatements({ connection }: OpenDatabase): Record<StatementName, 
       `INSERT INTO rule_tallies VALUES (?, ?, ?, ?, ?)
        ON CONFLICT (window, start_ms, rule, verdict) ${add}`,
     ),
+    newest: connection.prepare(
+      `SELECT max(start_ms) AS newestMs FROM request_tallies WHERE window = 'day'`,
+    ),
     pruneRequests: connection.prepare(
       'DELETE FROM request_tallies WHERE window = ? AND start_ms < ?',
     ),
@@ -160,5 +179,6 @@ type StatementName =
   | 'ruleTotals'
   | 'addRequests'
   | 'addVerdicts'
+  | 'newest'
   | 'pruneRequests'
   | 'pruneRules'

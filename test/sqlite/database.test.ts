@@ -50,7 +50,7 @@ describe('openDatabase', () => {
   it('uses WAL with a short wait for locks', () => {
     const database = open(join(temporaryFolder(), 'x.db'))
     expect(database.journalMode).toBe('wal')
-    expect(database.connection.pragma('busy_timeout', { simple: true })).toBe(100)
+    expect(database.connection.pragma('busy_timeout', { simple: true })).toBe(50)
     database.bePatient()
     expect(database.connection.pragma('busy_timeout', { simple: true })).toBe(5_000)
   })

@@ -6,7 +6,8 @@
  * app.get('/metrics', gate.metrics)
  * app.use(gate.middleware)
  */
-import { createGate, type Gate } from './gate/gate.js'
+import type { Gate } from './gate/gate-api.js'
+import { createGate } from './gate/gate.js'
 import type { GateOptions } from './gate/options.js'
 
 /**
@@ -25,5 +26,5 @@ export type { Logger } from './core/logger.js'
 export type { RuleOptions } from './core/rule.js'
 export type { Statistics } from './admin/statistics.js'
 export type { Handler } from './express/http.js'
-export type { Gate } from './gate/gate.js'
+export type { Gate } from './gate/gate-api.js'
 export type { GateOptions } from './gate/options.js'

@@ -29,7 +29,10 @@ export function createAdmin(options: AdminOptions): RequestHandler {
     router.use(requireToken(options.token, options))
     router
       .route('/stats')
-      .get((_request, response) => void response.json(options.stats()))
+      .get((_request, response) => {
+        // Indented: it is read by people as much as by programs.
+        response.type('application/json').send(`${JSON.stringify(options.stats(), null, 2)}\n`)
+      })
       .all((_request, response) => {
         response.setHeader('Allow', 'GET, HEAD')
         problem(response, 405, 'Method not allowed')

@@ -133,7 +133,7 @@ function isProxyAddress(text: string): boolean {
 
 function readLogLevel(value: string | undefined): string {
   if (value === undefined || logLevels.includes(value)) return value ?? 'info'
-  throw refused('LOG_LEVEL', logLevels.join(', '), value)
+  throw refused('LOG_LEVEL', `one of ${logLevels.join(', ')}`, value)
 }
 
 function refused(name: string, must: string, value: unknown): TallygateError {

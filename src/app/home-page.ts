@@ -12,7 +12,7 @@ export const homeStyle = `
   body { font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 3rem auto; padding: 0 1rem }
   h1 { font-size: 1.6rem; margin: 0 } h2 { font-size: 1.1rem; margin: 2rem 0 .5rem }
   p { margin: .4rem 0 } code { font-size: .92em }
-  table { border-collapse: collapse; width: 100% }
+  table { border-collapse: collapse; width: 100%; overflow-wrap: anywhere }
   th, td { text-align: left; padding: .35rem .8rem .35rem 0; border-bottom: 1px solid var(--line) }
   .actions { display: flex; flex-wrap: wrap; gap: .6rem; align-items: center }
   button { font: inherit; padding: .4rem .9rem; border: 1px solid var(--line); border-radius: 6px;
@@ -72,7 +72,7 @@ export const homeScript = `
   })
   document.getElementById('session-end').addEventListener('click', async () => {
     const { ok } = await ask('DELETE', '/api/session')
-    state.textContent = ok ? 'No session: your address is what counts.' : 'Declined.'
+    state.textContent = ok ? 'No session: only your address counts now.' : 'Declined.'
   })
 `
 
@@ -99,9 +99,9 @@ ${rules.map(ruleRow).join('\n')}
 <h2>Try them</h2>
 <div class="actions">
 <button data-path="/api/ping" data-times="1">1 request</button>
+<button data-path="/api/parse?url=https://example.com/" data-times="80">80 calls of parse-url</button>
 <button data-path="/api/ping" data-times="250">250 requests</button>
 <button data-path="/api/ping" data-times="500">500 requests</button>
-<button data-path="/api/parse?url=https://example.com/" data-times="80">80 calls of parse-url</button>
 </div>
 <p class="count"><span class="ok"><b id="allowed">0</b> allowed</span> ·
 <span class="no"><b id="declined">0</b> declined</span></p>
@@ -111,7 +111,7 @@ ${rules.map(ruleRow).join('\n')}
 <form id="session-form" method="post" action="/api/session"><button>Start a session</button></form>
 <button id="session-end">End it</button>
 </div>
-<p id="session-state">Without a session, your address is what counts.</p>
+<p id="session-state">Without a session, only your address counts.</p>
 <h2>See it</h2>
 <p><a href="/metrics">/metrics</a> for Prometheus · <a href="/admin/stats">/admin/stats</a> with the
 admin token · <a href="/healthz">/healthz</a> · <a href="/readyz">/readyz</a></p>

@@ -5,7 +5,6 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { pino } from 'pino'
 import { systemClock } from '../core/clock.js'
 import { formatDuration } from '../core/duration.js'
 import { TallygateError } from '../core/errors.js'
@@ -15,6 +14,7 @@ import { version } from '../gate/version.js'
 import type { SessionBuffer } from '../sqlite/session-buffer.js'
 import type { OpenDatabase } from '../sqlite/database.js'
 import { createApp } from './app.js'
+import { createLog } from './log.js'
 import { pathOfTarget } from './request-target.js'
 import { readEnvironment, type Environment, type Settings } from './environment.js'
 
@@ -39,7 +39,7 @@ export async function startApp(
   print: (line: string) => void,
 ): Promise<RunningApp> {
   const settings = readEnvironment(environment)
-  const logger = pino({ name: 'tallygate', level: settings.logLevel }, pino.destination(2))
+  const logger = createLog(settings.logLevel)
   const gate = createGate({
     config: settings.configPath,
     database: settings.databasePath,
@@ -69,10 +69,9 @@ export async function startApp(
     await listen(server, settings)
     const sweeper = startSweeping(sessions, logger)
     const { port } = server.address() as AddressInfo
-    const host = settings.host.includes(':') ? `[${settings.host}]` : settings.host
-    const address = `http://${host}:${port}`
-    greet(address, settings, gate, print)
+    const address = `http://${hostToShow(settings.host)}:${port}`
     warnAboutSettings(settings, logger)
+    greet(address, settings, gate, print)
     let closing: Promise<void> | null = null
     const close = async () => {
       isClosing = true
@@ -81,12 +80,19 @@ export async function startApp(
       database.bePatient()
       await sessions.flush()
       await gate.close()
+      if (gate.persistenceFailure() === null) print('tallygate has stopped; every count is saved')
     }
     return { address, close: () => (closing ??= close()) }
   } catch (error) {
     await gate.close()
     throw error
   }
+}
+
+/** An address that listens everywhere is none to go to. */
+function hostToShow(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return '127.0.0.1'
+  return host.includes(':') ? `[${host}]` : host
 }
 
 function listen(server: Server, { port, host }: Settings): Promise<void> {

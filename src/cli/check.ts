@@ -19,10 +19,20 @@ export function addCheck(program: Command): void {
       const lines = [
         `${file} is right: ${rules.length} ${rules.length === 1 ? 'rule' : 'rules'}.`,
         ...rules.map((rule) => `  ${rule.name}: ${inWords(rule)}`),
+        ...rules.filter(isSuspicious).map(shortWindow),
         `Tallies follow ${calendar.timeZone}, weeks beginning on ${calendar.weekStartsOn}.`,
       ]
       process.stdout.write(`${lines.join('\n')}\n`)
     })
+}
+
+/** A bare number is milliseconds, and somebody may have meant seconds. */
+function isSuspicious({ windowMs }: CompiledRule): boolean {
+  return windowMs < 1_000
+}
+
+function shortWindow({ name, windowMs }: CompiledRule): string {
+  return `  Note: the window of ${name} is ${windowMs} milliseconds; for seconds write ${windowMs}s.`
 }
 
 const whom = {

@@ -116,9 +116,13 @@ function checkField(title: string, field: string, row: FieldRow, given: Record<s
 /** What a reader of the message could not guess: older YAML, fields still to come. */
 function hint(field: string, value: unknown): string {
   if (typeof value === 'boolean' && field !== 'strict' && field !== 'expose') {
-    return ' (YAML 1.1 reads on, yes, off and no as true and false: put the word in quotes)'
+    return field === 'mode'
+      ? ' (YAML 1.1 reads off as false: write disabled to switch a rule off)'
+      : ' (YAML 1.1 reads on, yes, off and no as true and false: put the word in quotes)'
   }
   const word = typeof value === 'string' ? value : ''
+  if (field === 'mode' && /^(off|no|none|disable)$/i.test(word)) return ', did you mean disabled?'
+  if (field === 'mode' && /dry|log|observe|test/i.test(word)) return ', did you mean shadow?'
   const isLater =
     (field === 'algorithm' && laterAlgorithms.includes(word)) ||
     (field === 'key' &&
@@ -127,9 +131,20 @@ function hint(field: string, value: unknown): string {
   return isLater ? ', which this version does not support yet' : ''
 }
 
+/** What the field is called elsewhere. */
+const synonyms = new Map([
+  ['max', 'limit'],
+  ['points', 'limit'],
+  ['requests', 'limit'],
+  ['duration', 'window'],
+  ['interval', 'window'],
+  ['period', 'window'],
+  ['windowms', 'window'],
+])
+
 function refuseField(title: string, field: string): never {
   const known = Object.keys(ruleFields)
-  const near = nearestName(field, known)
+  const near = synonyms.get(field.toLowerCase()) ?? nearestName(field, known)
   const advice = laterFields.includes(field)
     ? 'this version does not support it yet'
     : near === null

@@ -26,7 +26,7 @@ export function checkSecret(setting: string, value: unknown): string | undefined
     throw new TallygateError(
       'TALLYGATE_SECRET',
       `Cannot use ${setting}: it must be at least ${secretLengthMin} characters: ` +
-        `received ${value.length}`,
+        `received ${value.length} characters`,
     )
   }
   if (!placeholder.test(value)) return value

@@ -25,7 +25,7 @@ export function readConfig(path: string): Config {
   const document = parseDocument(readText(path), { version: '1.2', prettyErrors: true })
   const [fault] = document.errors
   if (fault !== undefined) {
-    const [firstLine] = fault.message.split('\n')
+    const firstLine = fault.message.split('\n')[0]?.replace(/:$/, '')
     throw new TallygateError('TALLYGATE_CONFIG_FILE', `Cannot read ${path} as YAML: ${firstLine}`)
   }
   // A directive would change the readings that the checks rely on: `010`, `yes`, `1:30`.

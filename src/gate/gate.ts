@@ -4,7 +4,7 @@
  */
 import { pino } from 'pino'
 import { createAdmin } from '../admin/routes.js'
-import { statistics, type Statistics } from '../admin/statistics.js'
+import { statistics } from '../admin/statistics.js'
 import { systemClock } from '../core/clock.js'
 import type { Logger } from '../core/logger.js'
 import { compileRules, type CompiledRule } from '../core/rule.js'
@@ -19,24 +19,10 @@ import { MemoryStore } from '../stores/memory/memory-store.js'
 import { createCalendar } from '../tally/calendar.js'
 import type { Tally } from '../tally/tally.js'
 import { createCounting } from './counting.js'
+import type { Gate } from './gate-api.js'
 import { metricSources } from './metric-sources.js'
 import { checkOptions, type GateOptions } from './options.js'
 import { version } from './version.js'
-
-export interface Gate {
-  /** Asks the general rules about every request; mount it before what it should guard. */
-  readonly middleware: Handler
-  /** Asks the rules of one function; for a route. @throws TallygateError where no rule has it. */
-  limit(name: string): Handler
-  /** Answers a scrape; mount it before `middleware`, so that scrapes are outside limits and tallies. */
-  readonly metrics: Handler
-  /** The admin routes; mount them at /admin, before `middleware`. 404 without an admin token. */
-  readonly admin: Handler
-  /** The statistics that /admin/stats answers. */
-  stats(): Promise<Statistics>
-  /** Writes what is counted and ends; may be called twice. Close the server first. */
-  close(): Promise<void>
-}
 
 /** A gate with the parts that the bundled app builds on. */
 export interface GateParts extends Gate {
@@ -59,6 +45,14 @@ export function createGate(given: GateOptions): GateParts {
   const clock = options.clock ?? systemClock
   const logger = options.logger ?? defaultLogger()
   const rules = compileRules(options.rules)
+  for (const { name, windowMs } of rules) {
+    if (windowMs >= 1_000) continue
+    const meant = `${windowMs}s`
+    logger.warn(
+      { rule: name, windowMs, meant },
+      'a window below a second: a bare number is milliseconds',
+    )
+  }
   const calendar = createCalendar(options.timeZone, options.weekStartsOn)
   const exposition = createExposition(options.registry)
   const counting = createCounting({ path: options.database, rules, calendar, clock, logger })

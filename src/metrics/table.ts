@@ -161,7 +161,7 @@ export const metrics = {
   databaseSize: {
     name: 'tallygate_database_size_bytes',
     type: 'gauge',
-    help: 'Size of the SQLite database file; 0 for tallies kept in memory.',
+    help: 'Size of the SQLite file and its write-ahead log; 0 for tallies kept in memory.',
     unit: 'bytes',
     labels: [],
     aggregate: 'max',

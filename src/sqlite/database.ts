@@ -12,6 +12,7 @@ import { migrate, schemaVersion } from './migrations.js'
 /** While starting and closing a lock of another process is waited for; in between nothing waits. */
 const patientMs = 5_000
 const promptMs = 50
+const retryMs = 20
 
 export interface OpenDatabase {
   readonly path: string
@@ -20,7 +21,7 @@ export interface OpenDatabase {
   readonly journalMode: string
   /** Whether the file at `path` is no longer the one that was opened: writes to that raise no error. */
   isReplaced(): boolean
-  /** 0 once the file is gone. */
+  /** Of the file and its write-ahead log; 0 once they are gone. */
   sizeBytes(): number
   /** Waits longer for locks, for the last writes. */
   bePatient(): void
@@ -40,7 +41,7 @@ export function openDatabase(path: string, nowMs: number): OpenDatabase {
     connection = new Sqlite(resolved, { timeout: patientMs })
     // First: a file of a later version is left as it is, and WAL would be written into it.
     refuseLaterVersion(connection)
-    const journalMode = connection.pragma('journal_mode = WAL', { simple: true }) as string
+    const journalMode = changeToWal(connection)
     connection.pragma('synchronous = NORMAL')
     migrate(connection, nowMs)
     connection.pragma(`busy_timeout = ${promptMs}`)
@@ -48,6 +49,22 @@ export function openDatabase(path: string, nowMs: number): OpenDatabase {
   } catch (error) {
     connection?.close()
     throw databaseFault(resolved, error)
+  }
+}
+
+/**
+ * Several processes that start at once on a fresh file get in each other's way here, and SQLite does not
+ * wait by its timeout for the lock that this change needs.
+ */
+function changeToWal(connection: Database): string {
+  for (let waitedMs = 0; ; waitedMs += retryMs) {
+    try {
+      return connection.pragma('journal_mode = WAL', { simple: true }) as string
+    } catch (error) {
+      const isBusy = String((error as { code?: unknown }).code).startsWith('SQLITE_BUSY')
+      if (!isBusy || waitedMs >= patientMs) throw error
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, retryMs)
+    }
   }
 }
 
@@ -74,7 +91,7 @@ function handle(path: string, connection: Database, journalMode: string): OpenDa
     connection,
     journalMode,
     isReplaced: () => identityOf(path) !== identity,
-    sizeBytes: () => statSync(path, { throwIfNoEntry: false })?.size ?? 0,
+    sizeBytes: () => sizeOf(path) + sizeOf(`${path}-wal`),
     bePatient: () => void connection.pragma(`busy_timeout = ${patientMs}`),
     close: () => void connection.close(),
   }
@@ -86,6 +103,10 @@ function refuseLaterVersion(connection: Database): void {
   throw new Error(
     `it was written by a later version of tallygate (schema ${version}, known up to ${schemaVersion})`,
   )
+}
+
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0
 }
 
 /** Device and inode of a file; null where there is none. */
@@ -100,7 +121,7 @@ export function databaseFault(path: string, error: unknown): TallygateError {
   return new TallygateError(
     'TALLYGATE_DATABASE',
     `Cannot open the database ${path}: ${reason}; TALLYGATE_DATABASE or the option ` +
-      `database must name a file in a folder that can be written`,
+      `database must name a SQLite file, or a new one in a folder that can be written`,
     { cause: error },
   )
 }

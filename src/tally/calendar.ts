@@ -43,7 +43,7 @@ export function createCalendar(timeZone = 'UTC', weekStartsOn: Weekday = 'monday
   if (!weekdays.includes(weekStartsOn)) {
     throw new TallygateError(
       'TALLYGATE_CONFIG_FIELD',
-      `Cannot keep tallies: weekStartsOn must be ${weekdays.join(', ')}: ` +
+      `Cannot keep tallies: weekStartsOn must be monday, saturday or sunday: ` +
         `received ${shown(weekStartsOn)}`,
     )
   }

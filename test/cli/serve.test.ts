@@ -2,7 +2,7 @@
  * Starting wrongly gives one clear line and status 1, or 2 for wrong usage, and leaves nothing half-started;
  * ending loses no count.
  */
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -112,7 +112,7 @@ describe('serve refuses, in one line,', () => {
     ['PORT', '3OOO', 'received "3OOO"'],
     ['TRUST_PROXY', 'true', 'TRUST_PROXY must be the number of proxies in front'],
     ['SESSION_MAX_AGE', 'soon', 'SESSION_MAX_AGE must be a span'],
-    ['LOG_LEVEL', 'loud', 'LOG_LEVEL must be fatal, error'],
+    ['LOG_LEVEL', 'loud', 'LOG_LEVEL must be one of fatal, error'],
     ['TALLYGATE_ADMIN_TOKEN', 'short', 'Cannot use TALLYGATE_ADMIN_TOKEN: it must be at least 16'],
     ['TALLYGATE_METRICS_TOKEN', 'change-me-change-me', 'received a placeholder'],
   ])('%s=%s', async (name, value, message) => {
@@ -201,6 +201,19 @@ describe('the command line', () => {
       expect(stderr).not.toBe('')
     },
   )
+
+  it('is built as a program that the shell can start', () => {
+    expect(statSync(cli).mode & 0o111).toBe(0o111)
+  })
+
+  it('points at a window that may have been meant in seconds', async () => {
+    const { code, stdout } = await tallygate(
+      'check',
+      configOf(rule('name: ip, limit: 1, window: 60')),
+    )
+    expect(code).toBe(0)
+    expect(stdout).toContain('the window of ip is 60 milliseconds; for seconds write 60s')
+  })
 
   it('tells in words what a right configuration does', async () => {
     const { code, stdout } = await tallygate('check', join(root, 'tallygate.yml'))

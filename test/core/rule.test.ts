@@ -134,12 +134,17 @@ describe('a refused value', () => {
   it('says why true and false come out of words in older YAML', () => {
     for (const [field, value] of [
       ['key', true],
-      ['mode', false],
       ['name', true],
       ['absent', false],
     ] as const) {
       expect(refusal({ [field]: value })).toContain('YAML 1.1 reads on, yes, off and no')
     }
+    expect(refusal({ mode: 'off' })).toContain('did you mean disabled?')
+    expect(refusal({ mode: 'dry-run' })).toContain('did you mean shadow?')
+    expect(refusal({ max: 5 })).toContain("unknown field 'max': did you mean limit?")
+    expect(refusal({ mode: false })).toContain(
+      'YAML 1.1 reads off as false: write disabled to switch a rule off',
+    )
     const old = parse('{ name: login, limit: 5, window: 1m, mode: off }', {
       version: '1.1',
     }) as object

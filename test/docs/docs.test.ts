@@ -34,9 +34,10 @@ describe('the documents', () => {
     expect(missing).toEqual([])
   })
 
-  it('the TypeScript of the README compiles against the package', async () => {
-    const snippets = [...read('README.md').matchAll(/^```ts\n(.*?)^```/gms)]
-    expect(snippets.length).toBeGreaterThanOrEqual(3)
+  it('the TypeScript of README.md and docs/library.md compiles against the package', async () => {
+    const text = `${read('README.md')}\n${read('docs/library.md')}`
+    const snippets = [...text.matchAll(/^```ts\n(.*?)^```/gms)]
+    expect(snippets.length).toBeGreaterThanOrEqual(6)
     const folder = join(root, 'build/readme')
     mkdirSync(folder, { recursive: true })
     onTestFinished(() => rmSync(folder, { recursive: true }))

@@ -2,7 +2,7 @@
  * Opening the database: folders are made, several processes may start at once, and what cannot be used is
  * refused in one line that names the path and the reason.
  */
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -64,10 +64,14 @@ describe('openDatabase', () => {
     expect(first).toMatchObject([{ key: 'database_id' }, { key: 'since_ms', value: '1234' }])
   })
 
-  it('tells a size of 0 once the file is gone', () => {
+  it('tells the size of the file and its log, 0 once they are gone', () => {
     const path = join(temporaryFolder(), 'x.db')
     const database = open(path)
+    const log = statSync(`${path}-wal`).size
+    expect(database.sizeBytes()).toBe(statSync(path).size + log)
     rmSync(path)
+    expect(database.sizeBytes()).toBe(log)
+    rmSync(`${path}-wal`)
     expect(database.sizeBytes()).toBe(0)
   })
 })
@@ -77,7 +81,7 @@ const refusal = (path: string) => {
   const message = messageOf(() => openDatabase(path, 0))
   expect(message.split('\n').length).toBe(1)
   expect(message.startsWith(`Cannot open the database ${path}: `)).toBe(true)
-  expect(message).toContain('must name a file in a folder that can be written')
+  expect(message).toContain('must name a SQLite file, or a new one in a folder that can be written')
   expect(message.endsWith('(TALLYGATE_DATABASE)')).toBe(true)
   return message
 }

@@ -98,6 +98,6 @@ describe('a calendar', () => {
 
   it.each(['tuesday', 'Monday', '', null])('refuses weeks that begin on %j', (day) => {
     const message = messageOf(() => createCalendar('UTC', day as Weekday))
-    expect(message).toContain('weekStartsOn must be monday, saturday, sunday: received')
+    expect(message).toContain('weekStartsOn must be monday, saturday or sunday: received')
   })
 })

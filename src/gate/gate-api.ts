@@ -1,0 +1,20 @@
+/*
+ * A gate as the outside sees it. Apart from how it is made, so that its types name no package but Node's.
+ */
+import type { Statistics } from '../admin/statistics.js'
+import type { Handler } from '../express/http.js'
+
+export interface Gate {
+  /** Asks the general rules about every request; mount it before what it should guard. */
+  readonly middleware: Handler
+  /** Asks the rules of one function; for a route. @throws TallygateError where no rule has it. */
+  limit(name: string): Handler
+  /** Answers a scrape; mount it before `middleware`, so that scrapes are outside limits and tallies. */
+  readonly metrics: Handler
+  /** The admin routes; mount them at /admin, before `middleware`. 404 without an admin token. */
+  readonly admin: Handler
+  /** The statistics that /admin/stats answers. */
+  stats(): Promise<Statistics>
+  /** Writes what is counted and ends; may be called twice. Close the server first. */
+  close(): Promise<void>
+}

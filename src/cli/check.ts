@@ -48,6 +48,12 @@ function inWords(rule: CompiledRule): string {
     `${whom[rule.key]} may make ${rule.limit} ${what} in ${formatDuration(rule.windowMs)}`,
     `by ${rule.algorithm.name}`,
   ]
+  if (rule.capacity !== rule.limit) parts.push(`up to ${rule.capacity} at once after a rest`)
+  if (rule.minIntervalMs > 0) parts.push(`at least ${formatDuration(rule.minIntervalMs)} apart`)
+  if (rule.maxAgeMs < Infinity) {
+    parts.push(`forgotten after ${formatDuration(rule.maxAgeMs)} of rest`)
+  }
+  for (const { label } of rule.candidates) parts.push(`compared with ${label}`)
   if (rule.strict) parts.push('declined attempts count too')
   if (rule.key === 'session') {
     parts.push(

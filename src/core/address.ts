@@ -32,7 +32,8 @@ export function canonicalAddress(text: string): string | null {
  * @param ipv6Prefix bits of an IPv6 address that are kept, 1 to 128.
  */
 export function clientAddress(text: string, ipv6Prefix: number): string {
-  if (plainIPv4.test(text)) return text
+  // Without a colon it is an IPv4 address in its one spelling, or no address at all.
+  if (!text.includes(':')) return text
   const canonical = canonicalAddress(text)
   if (canonical === null) return text
   if (ipv6Prefix === 128 || !canonical.includes(':')) return canonical

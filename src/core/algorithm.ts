@@ -1,11 +1,24 @@
 /*
- * The contract of a limiting algorithm: pure steps over numbers. A key's state is `slotCount` doubles in
- * a slab, from index `at`; all zeros are a key never seen. An attempt takes two steps, because several
- * rules decide together: `judge` each rule, then `settle` each with what they decided.
+ * The contract of a limiting algorithm: pure steps over numbers. A key's state lies in one slot of a slab:
+ * `wordCount` words of 32 bits, and 16 bits more where `hasHalf`; all zeros are a key never seen. An
+ * attempt takes two steps, because several rules decide together: `judge` each rule, then `settle` each
+ * with what they decided.
  *
- * Nothing here allocates, reads a clock, or looks at an option: the caller owns the slab and `out`.
+ * Nothing here allocates, reads a clock, or looks at an option: the caller owns the slab, the time of the
+ * rule and `out`. `doubles` lies over the same memory as `words`.
  */
+import type { EntryPool } from './entry-pool.js'
 import type { CompiledRule } from './rule.js'
+import type { RuleTime } from './rule-time.js'
+
+export interface KeyState {
+  readonly words: Uint32Array
+  readonly doubles: Float64Array
+  /** One a slot, where the algorithm asks for it. */
+  readonly halves: Uint16Array
+  /** Entries of logs that have no fixed size; null where the algorithm keeps none. */
+  readonly entries: EntryPool | null
+}
 
 /** How one rule measured an attempt; filled by `judge`, then by `settle`. */
 export interface Measure {
@@ -15,16 +28,19 @@ export interface Measure {
   usageWith: number
   /** Usage after the attempt was counted, or was not. */
   usage: number
+  /** Whole cost units left of the capacity, never below 0. */
   remaining: number
+  /** Whole milliseconds until usage is 0 (exponential: below 1). */
   resetMs: number
   /** 0 unless the attempt was declined; then the wait of this rule, 0 if it would allow it now. */
   retryAfterMs: number
-  /** The key's own time, never behind its last attempt: a refund finds the window again by it. */
-  keyNowMs: number
+  /** The key's own time at the attempt, see `RuleTime`: a refund finds it again by this. */
+  takenAtMs: number
+  /** By how much the attempt raised the usage; 0 where it was not counted. */
+  taken: number
   /** Between `judge` and `settle`: the algorithm's own view of the state, named in its header. */
   view0: number
   view1: number
-  view2: number
 }
 
 export function blankMeasure(): Measure {
@@ -35,23 +51,29 @@ export function blankMeasure(): Measure {
     remaining: 0,
     resetMs: 0,
     retryAfterMs: 0,
-    keyNowMs: 0,
+    takenAtMs: 0,
+    taken: 0,
     view0: 0,
     view1: 0,
-    view2: 0,
   }
 }
 
 export interface Algorithm {
   readonly name: string
-  /** Doubles of state a key takes. */
-  readonly slotCount: number
+  /** 32-bit words of state a key takes; an even number where it reads doubles. */
+  readonly wordCount: number
+  /** Whether a key takes 16 bits more. */
+  readonly hasHalf: boolean
+  /** Whether its state refers to entries of a pool. */
+  readonly keepsEntries: boolean
+  /** Goes over to the key's own time, see `RuleTime`; before anything else is asked about the key. */
+  align(state: KeyState, slot: number, time: RuleTime): void
   /** Would an attempt of this cost fit now? Reads the state, writes only `out`. */
   judge(
-    state: Float64Array,
-    at: number,
+    state: KeyState,
+    slot: number,
     rule: CompiledRule,
-    nowMs: number,
+    time: RuleTime,
     cost: number,
     out: Measure,
   ): void
@@ -60,19 +82,36 @@ export interface Algorithm {
    * then; where the attempt as a whole was `declined`, with this rule's wait for the same attempt.
    */
   settle(
-    state: Float64Array,
-    at: number,
+    state: KeyState,
+    slot: number,
     rule: CompiledRule,
-    nowMs: number,
+    time: RuleTime,
     cost: number,
     counted: boolean,
     declined: boolean,
     out: Measure,
   ): void
   /** Adds to the usage now (`delta` > 0) or takes off it, never below 0 nor into another window. */
-  adjust(state: Float64Array, at: number, rule: CompiledRule, nowMs: number, delta: number): void
-  /** Gives back a cost counted at `keyNowMs`, in the window where it was counted, if that still weighs. */
-  refund(state: Float64Array, at: number, rule: CompiledRule, keyNowMs: number, cost: number): void
+  adjust(state: KeyState, slot: number, rule: CompiledRule, time: RuleTime, delta: number): void
+  /** Takes back what an attempt took at `takenAtMs`, where it was counted, if that still weighs. */
+  refund(state: KeyState, slot: number, rule: CompiledRule, takenAtMs: number, taken: number): void
   /** Is the state no different from that of a key never seen? */
-  isExpired(state: Float64Array, at: number, rule: CompiledRule, nowMs: number): boolean
+  isExpired(state: KeyState, slot: number, rule: CompiledRule, time: RuleTime): boolean
+  /** Gives back what the state holds outside the slab, before its row is cleared. */
+  release(state: KeyState, slot: number): void
+}
+
+/** Nothing lies outside the slab: for algorithms whose state is the row itself. */
+export function releaseNothing(): void {
+  // The row is cleared by the table.
+}
+
+/**
+ * Whole units left of a capacity, both scaled by `scale`. A quotient just below a whole number may be rounded
+ * up to it, so the product decides; a remainder of doubles would cost as much as the rest of a decision.
+ */
+export function wholeUnits(scaledLeft: number, scale: number): number {
+  if (scaledLeft <= 0) return 0
+  const units = Math.floor(scaledLeft / scale)
+  return units * scale > scaledLeft ? units - 1 : units
 }

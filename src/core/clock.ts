@@ -12,7 +12,10 @@ export interface Clock {
   wallMs(): number
 }
 
+/** Read once: as a getter it costs half as much as the clock itself. */
+const { timeOrigin } = performance
+
 export const systemClock: Clock = {
-  monotonicMs: () => performance.timeOrigin + performance.now(),
+  monotonicMs: () => timeOrigin + performance.now(),
   wallMs: () => Date.now(),
 }

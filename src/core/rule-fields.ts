@@ -24,9 +24,21 @@ export interface RuleOptions {
   mode?: Mode | undefined
   near?: number | undefined
   absent?: 'address' | 'skip' | undefined
+  burst?: number | undefined
+  minInterval?: string | number | undefined
+  maxAge?: string | number | undefined
+  candidates?: readonly CandidateOptions[] | undefined
   maxKeys?: number | undefined
+  maxEntries?: number | undefined
   ipv6Prefix?: number | undefined
   expose?: boolean | undefined
+}
+
+/** Another limit for the same keys, judged beside the rule; what is not stated is the rule's. */
+export interface CandidateOptions {
+  limit: number
+  window?: string | number | undefined
+  algorithm?: string | undefined
 }
 
 export interface FieldRow {
@@ -37,10 +49,14 @@ export interface FieldRow {
   readonly doc: string
   /** How docs show the default; undefined where the field is required. */
   readonly fallback?: string
+  /** The one algorithm that has the field, where it is not for all. */
+  readonly only?: string
 }
 
 const limitMax = 2 ** 32 - 1
-const keysMax = 2 ** 24 - 1
+const keysMax = 2 ** 27
+const entriesMax = 2 ** 27
+const candidateCountMax = 8
 const namePattern = /^[a-z][a-z0-9-]{0,63}$/
 
 const nameMust = '1 to 64 of a-z, 0-9 and -, beginning with a letter'
@@ -63,10 +79,7 @@ export const ruleFields: Readonly<Record<keyof RuleOptions, FieldRow>> = {
     doc: 'Cost units that a key may use in a window; 0 declines everything.',
   },
   window: {
-    schema: z.custom((value) => {
-      const windowMs = parseDuration(value)
-      return windowMs !== null && windowMs >= windowMsMin && windowMs <= windowMsMax
-    }),
+    schema: z.custom((value) => isSpan(value, windowMsMin)),
     must: 'a span such as 500ms, 30s, 1m, 1h, 1d or 1w, or whole milliseconds; 1ms to 366d',
     doc: 'The span that the limit speaks of.',
   },
@@ -106,11 +119,45 @@ export const ruleFields: Readonly<Record<keyof RuleOptions, FieldRow>> = {
     doc: 'What becomes of a request without such a key: counted by its address, or not by this rule.',
     fallback: '`address` for `key: session`, else `skip`',
   },
+  burst: {
+    schema: z.int().min(1).max(limitMax),
+    must: `a whole number from 1 to ${limitMax}`,
+    doc: 'Size of the bucket: how much a key that has rested may use at once.',
+    fallback: 'the `limit`',
+    only: 'token-bucket',
+  },
+  minInterval: {
+    schema: z.custom((value) => isSpan(value, 0)),
+    must: 'a span such as 500ms or 30s, or whole milliseconds; up to 366d',
+    doc: 'Least time between two attempts of a key.',
+    fallback: 'none',
+    only: 'rolling-window',
+  },
+  maxAge: {
+    schema: z.custom((value) => isSpan(value, windowMsMin)),
+    must: 'a span such as 30s or 5m, or whole milliseconds; 1ms to 366d',
+    doc: 'A record older than this is forgotten, so that a strict rule lets go.',
+    fallback: 'never',
+    only: 'exponential',
+  },
+  candidates: {
+    schema: z.array(z.record(z.string(), z.unknown())).max(candidateCountMax),
+    must: `a list of up to ${candidateCountMax} of { limit, window, algorithm }`,
+    doc: 'Other limits to compare: each decides and counts beside the rule, on the same keys, and declines nothing.',
+    fallback: 'none',
+  },
   maxKeys: {
     schema: z.int().min(1).max(keysMax),
     must: `a whole number from 1 to ${keysMax}`,
     doc: 'Most keys tracked at once; beyond it the least used make room.',
     fallback: '1,000,000',
+  },
+  maxEntries: {
+    schema: z.int().min(1).max(entriesMax),
+    must: `a whole number from 1 to ${entriesMax}`,
+    doc: 'Most entries of all keys together; beyond it the least used keys make room.',
+    fallback: '1,000,000',
+    only: 'rolling-window',
   },
   ipv6Prefix: {
     schema: z.int().min(1).max(128),
@@ -127,4 +174,9 @@ export const ruleFields: Readonly<Record<keyof RuleOptions, FieldRow>> = {
 }
 
 /** Fields of the rule language that this version refuses by name. */
-export const laterFields = ['burst', 'minInterval', 'maxAge', 'match', 'candidates', 'persist']
+export const laterFields = ['match', 'persist']
+
+function isSpan(value: unknown, leastMs: number): boolean {
+  const spanMs = parseDuration(value)
+  return spanMs !== null && spanMs >= leastMs && spanMs <= windowMsMax
+}

@@ -8,38 +8,43 @@
  * rounded up. No key, hashed or not, is ever in a header. Pure text from rules and measures, so that a
  * later draft touches this file alone.
  */
-import type { Measure } from '../core/algorithm.js'
+import type { RuleVerdict } from '../core/decision.js'
 import type { CompiledRule } from '../core/rule.js'
-import type { Attempt } from '../stores/store.js'
+import type { Attempt } from '../limiter/limiter.js'
 
 export interface RateLimitFields {
   policy: string
   state: string
 }
 
+/** An attempt, as far as the fields tell of it. */
+export type Reported = Pick<Attempt, 'question' | 'decision'>
+
 /** Both fields over all attempts of a request, or null where no rule is to be named. */
-export function rateLimitFields(attempts: readonly Attempt[]): RateLimitFields | null {
+export function rateLimitFields(attempts: readonly Reported[]): RateLimitFields | null {
   let policy = ''
   let state = ''
   for (let turn = 0; turn < attempts.length; turn++) {
-    const { rules, measures } = attempts[turn] as Attempt
-    for (let index = 0; index < rules.length; index++) {
-      const rule = rules[index] as CompiledRule
-      const measure = measures[index] as Measure
-      if (rule.mode !== 'enforce' || !(rule.expose || !measure.allowed)) continue
+    const { question, decision } = attempts[turn] as Reported
+    let entry = 0
+    for (const rule of question.rules) {
+      // Candidates have no entry of their own in a decision.
+      if (rule.candidateOf !== null) continue
+      const verdict = decision.verdicts[entry++] as RuleVerdict
+      if (rule.mode !== 'enforce' || !(rule.expose || !verdict.allowed)) continue
       if (isAskedAgain(rule, attempts, turn)) continue
       const separator = policy === '' ? '' : ', '
       policy += separator + policyItem(rule)
-      state += separator + stateItem(rule, measure)
+      state += separator + stateItem(verdict)
     }
   }
   return policy === '' ? null : { policy, state }
 }
 
 /** Whether a later attempt of the request asked the rule once more: its latest word counts. */
-function isAskedAgain(rule: CompiledRule, attempts: readonly Attempt[], turn: number): boolean {
+function isAskedAgain(rule: CompiledRule, attempts: readonly Reported[], turn: number): boolean {
   for (let later = turn + 1; later < attempts.length; later++) {
-    if (attempts[later]?.rules.includes(rule) === true) return true
+    if (attempts[later]?.question.rules.includes(rule) === true) return true
   }
   return false
 }
@@ -54,8 +59,8 @@ function policyItem(rule: CompiledRule): string {
   return `"${rule.name}";q=${rule.limit}${window}`
 }
 
-function stateItem(rule: CompiledRule, measure: Measure): string {
-  const waitMs = measure.allowed ? measure.resetMs : measure.retryAfterMs
+function stateItem({ rule, allowed, remaining, resetMs, retryAfterMs }: RuleVerdict): string {
+  const waitMs = allowed ? resetMs : retryAfterMs
   const time = waitMs === Infinity ? '' : `;t=${Math.ceil(waitMs / 1000)}`
-  return `"${rule.name}";r=${measure.remaining}${time}`
+  return `"${rule}";r=${remaining}${time}`
 }

@@ -6,10 +6,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { TallygateError } from '../core/errors.js'
 import type { Facts } from '../core/facts.js'
-import type { AttemptOptions, RuleLimiter } from '../limiter/limiter.js'
-import type { Answer, Attempt } from '../stores/store.js'
+import type { Attempt, AttemptOptions, RuleLimiter } from '../limiter/limiter.js'
+import type { Answer } from '../stores/store.js'
 import { clientAddressOf } from './client-key.js'
-import { rateLimitFields } from './headers.js'
+import { rateLimitFields, type Reported } from './headers.js'
 import type { Handler, HttpRequest, Next } from './http.js'
 import { sendDeclined } from './problem.js'
 import { RequestRecords, type RequestRecord } from './request-record.js'
@@ -84,7 +84,7 @@ function conclude(
 ): void {
   const earlier = record.attempts
   record.attempts = [...earlier, attempt]
-  if (attempt.allowed) {
+  if (attempt.decision.allowed) {
     setFields(response, record.attempts)
     records.countIfOver(response)
     return next()
@@ -100,22 +100,23 @@ function conclude(
 }
 
 /** Refunds attempts and answers how their rules stand then, for the header fields. */
-function giveBack(limiter: RuleLimiter, attempts: readonly Attempt[]): Answer<Attempt[]> {
-  const reviewed: Attempt[] = []
-  const waiting: Promise<Attempt>[] = []
+function giveBack(limiter: RuleLimiter, attempts: readonly Attempt[]): Answer<Reported[]> {
+  const reviewed: Reported[] = []
+  const waiting: Promise<Reported>[] = []
   for (const attempt of attempts) {
+    const { question } = attempt
     const refunded = limiter.refund(attempt)
     const review =
       refunded instanceof Promise
-        ? refunded.then(() => limiter.review(attempt))
-        : limiter.review(attempt)
-    if (review instanceof Promise) waiting.push(review)
-    else reviewed.push(review)
+        ? refunded.then(() => limiter.review(question))
+        : limiter.review(question)
+    if (review instanceof Promise) waiting.push(review.then((decision) => ({ question, decision })))
+    else reviewed.push({ question, decision: review })
   }
   return waiting.length === 0 ? reviewed : Promise.all(waiting)
 }
 
-function setFields(response: ServerResponse, attempts: readonly Attempt[]): void {
+function setFields(response: ServerResponse, attempts: readonly Reported[]): void {
   const fields = rateLimitFields(attempts)
   if (fields === null || response.headersSent) return
   response.setHeader('RateLimit-Policy', fields.policy)

@@ -4,26 +4,25 @@
  * back; it never says whom the rule counted.
  */
 import type { ServerResponse } from 'node:http'
-import type { Measure } from '../core/algorithm.js'
+import type { RuleVerdict } from '../core/decision.js'
 import { formatDuration } from '../core/duration.js'
-import { longestWait } from '../limiter/decision-of.js'
-import type { CompiledRule } from '../core/rule.js'
-import type { Attempt } from '../stores/store.js'
+import type { Attempt } from '../limiter/limiter.js'
 import { retryAfterSeconds } from './headers.js'
 
 export const quotaExceeded = 'https://iana.org/assignments/http-problem-types#quota-exceeded'
 
 /** Ends the response with what the declined attempt says. */
 export function sendDeclined(response: ServerResponse, attempt: Attempt): void {
-  const waitMs = longestWait(attempt)
-  const seconds = retryAfterSeconds(waitMs)
+  const { retryAfterMs } = attempt.decision
+  const seconds = retryAfterSeconds(retryAfterMs)
+  const declining = attempt.decision.verdicts.filter(isDeclining)
   const body = JSON.stringify({
     type: quotaExceeded,
     title: 'Too many requests',
     status: 429,
-    detail: detailOf(attempt, seconds),
-    'violated-policies': declining(attempt).map(({ rule }) => rule.name),
-    retryAfterMs: waitMs === Infinity ? null : waitMs,
+    detail: detailOf(attempt, declining, seconds),
+    'violated-policies': declining.map(({ rule }) => rule),
+    retryAfterMs: retryAfterMs === Infinity ? null : retryAfterMs,
   })
   response.statusCode = 429
   if (seconds !== null) response.setHeader('Retry-After', String(seconds))
@@ -33,21 +32,19 @@ export function sendDeclined(response: ServerResponse, attempt: Attempt): void {
   response.end(body)
 }
 
-function detailOf(attempt: Attempt, seconds: number | null): string {
-  const [worst] = declining(attempt).toSorted(
-    (a, b) => b.measure.retryAfterMs - a.measure.retryAfterMs,
-  )
-  if (worst === undefined) return 'declined'
-  const { name, limit, windowMs } = worst.rule
-  const requests = limit === 1 ? 'request' : 'requests'
+function detailOf(
+  { question, decision }: Attempt,
+  declining: readonly RuleVerdict[],
+  seconds: number | null,
+): string {
+  const name = decision.rule ?? declining[0]?.rule
+  const rule = question.rules.find((each) => each.name === name)
+  if (rule === undefined) return 'declined'
+  const requests = rule.limit === 1 ? 'request' : 'requests'
   const advice = seconds === null ? 'this one can never pass' : `retry in ${seconds} s`
-  return `${name} allows ${limit} ${requests} in ${formatDuration(windowMs)}; ${advice}`
+  return `${rule.name} allows ${rule.limit} ${requests} in ${formatDuration(rule.windowMs)}; ${advice}`
 }
 
-/** The enforced rules that declined, in the order of the configuration. */
-function declining(attempt: Attempt): { rule: CompiledRule; measure: Measure }[] {
-  return attempt.rules.flatMap((rule, index) => {
-    const measure = attempt.measures[index] as Measure
-    return rule.mode === 'enforce' && !measure.allowed ? [{ rule, measure }] : []
-  })
+function isDeclining({ mode, allowed }: RuleVerdict): boolean {
+  return mode === 'enforce' && !allowed
 }

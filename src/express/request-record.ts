@@ -7,7 +7,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Facts } from '../core/facts.js'
-import type { Attempt } from '../stores/store.js'
+import type { Attempt } from '../limiter/limiter.js'
 
 export interface RequestRecord {
   readonly facts: Facts

@@ -49,7 +49,8 @@ export function createCounting({ path, rules, calendar, clock, logger }: Countin
     reportFlush(failure)
   }
   const tally = openTally(database, { slots, calendar, clock, onFlush })
-  const recorder = new Recorder(rules.length)
+  const candidateCount = rules.reduce((sum, { candidates }) => sum + candidates.length, 0)
+  const recorder = new Recorder(rules.length + candidateCount)
   return {
     slots,
     tally,
@@ -58,9 +59,9 @@ export function createCounting({ path, rules, calendar, clock, logger }: Countin
     database,
     startedAtMs,
     observer: {
-      judged(rule, verdict, measure, nowMs) {
-        recorder.judged(rule, verdict, measure, nowMs)
-        tally.count(slots.ofVerdict(rule.index, verdict))
+      judged(rule, verdict, key, measure, nowMs) {
+        recorder.judged(rule, verdict, key, measure, nowMs)
+        if (rule.candidateOf === null) tally.count(slots.ofVerdict(rule.index, verdict), nowMs)
       },
     },
     countRequest(outcome) {

@@ -52,7 +52,17 @@ function ruleSources({ limiter, recorder, utilizationOf }: SourceParts): MetricS
           })),
         ),
       ),
+    candidateDecisions: () =>
+      limiter.rules.flatMap(({ name, candidates }) =>
+        candidates.flatMap(({ index, label }) =>
+          verdicts.map((verdict, position) => ({
+            labels: { rule: name, candidate: label, verdict },
+            value: recorder.decisions(index, 1, position),
+          })),
+        ),
+      ),
     ruleLimit: each((rule) => rule.limit),
+    ruleBurst: each((rule) => rule.capacity),
     ruleWindowSeconds: each((rule) => rule.windowMs / 1000),
     ruleInfo: () =>
       limiter.rules.map(({ name, algorithm, key, mode }) => ({

@@ -1,39 +1,39 @@
 /*
- * An attempt as the store measured it, put into the words of the public answer: which rule to tell the
- * client about, how long to wait, what each rule says.
+ * What a store found, put into the words of the public answer: which rule to tell the client about, how
+ * long to wait, what each rule says.
  */
 import type { Measure } from '../core/algorithm.js'
 import { verdicts, type Decision, type RuleVerdict } from '../core/decision.js'
 import type { CompiledRule } from '../core/rule.js'
-import type { Attempt } from '../stores/store.js'
+import type { Findings, Question } from '../stores/store.js'
 
-/** The public answer that an attempt makes. */
-export function decisionOf(attempt: Attempt): Decision {
-  const shownIndex = tellingRule(attempt)
-  const measure = attempt.measures[shownIndex]
-  const rule = attempt.rules[shownIndex]
+export function decisionOf(question: Question, findings: Findings): Decision {
+  const { rules, cost } = question
+  const { allowed, measures } = findings
+  const telling = tellingRule(rules, findings)
+  const measure = measures[telling]
+  const entries: RuleVerdict[] = []
+  for (let index = 0; index < rules.length; index++) {
+    const rule = rules[index] as CompiledRule
+    if (rule.candidateOf === null) entries.push(verdictEntry(rule, measures[index] as Measure))
+  }
   return {
-    allowed: attempt.allowed,
-    rule: rule?.name ?? null,
-    limit: rule?.limit ?? Infinity,
+    allowed,
+    rule: rules[telling]?.name ?? null,
+    limit: rules[telling]?.capacity ?? Infinity,
     remaining: measure?.remaining ?? Infinity,
-    retryAfterMs: attempt.allowed ? 0 : longestWait(attempt),
+    retryAfterMs: allowed ? 0 : longestWait(rules, measures),
     resetMs: measure?.resetMs ?? 0,
-    cost: attempt.cost,
-    verdicts: attempt.rules.map((of, index) =>
-      verdictEntry(of, attempt.measures[index] as Measure),
-    ),
+    cost,
+    verdicts: entries,
   }
 }
 
 /** Index into `verdicts`: over if the rule itself declines, near if usage with the attempt is high. */
 export function verdictOf(rule: CompiledRule, measure: Measure): number {
   if (!measure.allowed) return 2
-  return measure.usageWith > rule.near * rule.limit * nearTolerance ? 1 : 0
+  return measure.usageWith > rule.nearUsage ? 1 : 0
 }
-
-/** 0.29 · 100 is 28.999999999999996 in doubles, and 29 of 100 is not above 29 %. */
-const nearTolerance = 1 + 2 ** -50
 
 function verdictEntry(rule: CompiledRule, measure: Measure): RuleVerdict {
   return {
@@ -41,7 +41,7 @@ function verdictEntry(rule: CompiledRule, measure: Measure): RuleVerdict {
     mode: rule.mode,
     verdict: verdicts[verdictOf(rule, measure)] as RuleVerdict['verdict'],
     allowed: measure.allowed,
-    limit: rule.limit,
+    limit: rule.capacity,
     usage: measure.usage,
     remaining: measure.remaining,
     retryAfterMs: measure.allowed ? 0 : measure.retryAfterMs,
@@ -50,25 +50,26 @@ function verdictEntry(rule: CompiledRule, measure: Measure): RuleVerdict {
 }
 
 /** Milliseconds until every enforced rule would allow the same attempt. */
-export function longestWait(attempt: Attempt): number {
+function longestWait(rules: readonly CompiledRule[], measures: readonly Measure[]): number {
   let longestMs = 0
-  for (const [index, rule] of attempt.rules.entries()) {
-    const waitMs = attempt.measures[index]?.retryAfterMs ?? 0
-    if (rule.mode === 'enforce' && waitMs > longestMs) longestMs = waitMs
+  for (let index = 0; index < rules.length; index++) {
+    const waitMs = measures[index]?.retryAfterMs ?? 0
+    if (rules[index]?.mode === 'enforce' && waitMs > longestMs) longestMs = waitMs
   }
   return longestMs
 }
 
 /** The enforced rule that declined with the longest wait, else the one with the least share left; or −1. */
-function tellingRule(attempt: Attempt): number {
+function tellingRule(rules: readonly CompiledRule[], { allowed, measures }: Findings): number {
   let best = -1
   let bestRank = -Infinity
-  for (const [index, rule] of attempt.rules.entries()) {
-    const measure = attempt.measures[index] as Measure
-    if (rule.mode !== 'enforce' || (!attempt.allowed && measure.allowed)) continue
-    const rank = attempt.allowed ? measure.usage / rule.limit : measure.retryAfterMs
+  for (let index = 0; index < rules.length; index++) {
+    const rule = rules[index] as CompiledRule
+    const measure = measures[index] as Measure
+    if (rule.mode !== 'enforce' || (!allowed && measure.allowed)) continue
+    const rank = allowed ? measure.usage / rule.capacity : measure.retryAfterMs
     // By name where two are level: the order of the rules changes nothing.
-    const isFirstByName = rank === bestRank && rule.name < (attempt.rules[best]?.name ?? '')
+    const isFirstByName = rank === bestRank && rule.name < (rules[best]?.name ?? '')
     if (best === -1 || rank > bestRank || isFirstByName) {
       best = index
       bestRank = rank

@@ -3,14 +3,15 @@
  * answer in words. It knows no HTTP, and nothing of how a store keeps its state. With a store in this
  * process every answer is there at once.
  */
-import { blankMeasure, type Measure } from '../core/algorithm.js'
+import type { Measure } from '../core/algorithm.js'
 import type { Decision } from '../core/decision.js'
 import { shown, TallygateError } from '../core/errors.js'
-import { keyOf, type Facts } from '../core/facts.js'
+import { keyOf, questionOf, type Facts, type Key } from '../core/facts.js'
 import type { DecisionObserver } from '../core/observer.js'
 import { compileRule, type CompiledRule, type RuleOptions } from '../core/rule.js'
-import type { Answer, Attempt, KeyCounts, Store } from '../stores/store.js'
+import type { Answer, Findings, KeyCounts, Question, Receipt, Store } from '../stores/store.js'
 import { decisionOf, verdictOf } from './decision-of.js'
+import { RuleGroups } from './rule-groups.js'
 
 export interface AttemptOptions {
   /** Whole cost units, 1 unless said; a cost of 0 takes nothing and no rule applies. */
@@ -21,22 +22,36 @@ export interface AttemptOptions {
   also?: string | undefined
 }
 
-/** What may be changed while the limiter runs: `limit`, `mode`, `near` keep the state of the keys. */
-export type RuleChanges = Partial<Omit<RuleOptions, 'name' | 'function' | 'key' | 'absent'>>
+/** An attempt that was made: what was asked, the answer, and what it took, for giving it back. */
+export interface Attempt {
+  readonly question: Question
+  readonly decision: Decision
+  /** Of enforced rules that are not strict; empty where it was declined, or has been given back. */
+  receipts: readonly Receipt[]
+}
 
-const fixedFields: ReadonlySet<string> = new Set(['name', 'key', 'function', 'absent'])
+/** What may be changed while the limiter runs: `limit`, `mode`, `near` keep the state of the keys. */
+export type RuleChanges = Partial<
+  Omit<RuleOptions, 'name' | 'function' | 'key' | 'absent' | 'candidates'>
+>
+
+const fixedFields: ReadonlySet<string> = new Set([
+  'name',
+  'key',
+  'function',
+  'absent',
+  'candidates',
+])
 
 const noRules: readonly CompiledRule[] = []
+const noReceipts: readonly Receipt[] = []
 
 export class RuleLimiter {
-  readonly rules: readonly CompiledRule[]
   readonly store: Store
   readonly #options: RuleOptions[]
   readonly #rules: CompiledRule[]
   readonly #observer: DecisionObserver | null
-  #general: readonly CompiledRule[] = []
-  #byFunction: ReadonlyMap<string, readonly CompiledRule[]> = new Map()
-  #withGeneral: ReadonlyMap<string, readonly CompiledRule[]> = new Map()
+  #groups: RuleGroups
 
   /** `options` are the rules as written, of which `rules` were compiled. */
   constructor(
@@ -46,49 +61,59 @@ export class RuleLimiter {
     observer: DecisionObserver | null,
   ) {
     // Copies: a rule changed by the caller afterwards must not come in with the next live change.
-    this.#options = Array.from(options, (one) => ({ ...one }))
+    this.#options = Array.from(options, copyOf)
     this.#rules = [...rules]
-    this.rules = this.#rules
     this.store = store
     this.#observer = observer
-    this.#group()
+    this.#groups = new RuleGroups(this.#rules)
   }
 
-  /** Asks the store for one attempt and tells the observer; the middleware reads the attempt itself. */
-  attempt(facts: Facts, options?: AttemptOptions): Answer<Attempt> {
-    const attempt = this.#prepare(facts, options)
-    const answer = this.store.decide(attempt)
-    return whenDone(answer, () => this.#observed(attempt))
+  /** The rules as they are now, in the order of the configuration. */
+  get rules(): readonly CompiledRule[] {
+    return this.#rules
   }
 
   /** Decides one attempt: takes from every rule that applies, or from none. */
   decide(facts: Facts, options?: AttemptOptions): Answer<Decision> {
-    const answer = this.attempt(facts, options)
-    return answer instanceof Promise ? answer.then(decisionOf) : decisionOf(answer)
+    const question = this.#ask(facts, options)
+    const findings = this.store.decide(question)
+    if (findings instanceof Promise) return findings.then((found) => this.#decided(question, found))
+    return this.#decided(question, findings)
+  }
+
+  /** Decides, and keeps what is needed to give it back; the middleware asks this way. */
+  attempt(facts: Facts, options?: AttemptOptions): Answer<Attempt> {
+    const question = this.#ask(facts, options)
+    const findings = this.store.decide(question)
+    if (findings instanceof Promise)
+      return findings.then((found) => this.#attempted(question, found))
+    return this.#attempted(question, findings)
   }
 
   /** What `decide` would answer; takes nothing, leaves no trace, is not counted. */
   peek(facts: Facts, options?: AttemptOptions): Answer<Decision> {
-    const attempt = this.#prepare(facts, options)
-    return whenDone(this.store.peek(attempt), () => decisionOf(attempt))
+    return this.review(this.#ask(facts, options))
   }
 
-  /** Asks again, without a trace, how the rules of an attempt stand; for reports after a refund. */
-  review(attempt: Attempt): Answer<Attempt> {
-    const again = attemptOver(attempt.rules, attempt.keys, attempt.cost)
-    return whenDone(this.store.peek(again), () => again)
+  /** How the rules of a question stand now; for reports after a refund. */
+  review(question: Question): Answer<Decision> {
+    const findings = this.store.peek(question)
+    if (findings instanceof Promise) return findings.then((found) => decisionOf(question, found))
+    return decisionOf(question, findings)
   }
 
-  /** Gives back what an attempt took, from the window in which it was counted; strict rules keep it. */
+  /** Gives back what an attempt took, once, where it was counted; strict rules keep it. */
   refund(attempt: Attempt): Answer<void> {
-    return this.store.refund(attempt)
+    const { receipts } = attempt
+    attempt.receipts = noReceipts
+    return this.store.refund(receipts)
   }
 
-  /** Forgets one key of a rule. */
+  /** Forgets one key of a rule, and what its candidates know of it. */
   reset(name: string, facts: Facts): Answer<void> {
     const rule = this.rule(name)
     const key = keyOf(rule, facts)
-    return key === null ? undefined : this.store.reset(rule, key)
+    return key === null ? undefined : this.#forEach(rule, (each) => this.store.reset(each, key))
   }
 
   /**
@@ -102,7 +127,8 @@ export class RuleLimiter {
     }
     const rule = this.rule(name)
     const key = keyOf(rule, facts)
-    return key === null ? undefined : this.store.adjust(rule, key, delta)
+    if (key === null) return undefined
+    return this.#forEach(rule, (each) => this.store.adjust(each, key, delta))
   }
 
   /** Changes a rule while it runs; a changed window or algorithm starts its keys afresh. */
@@ -117,12 +143,14 @@ export class RuleLimiter {
       )
     }
     const options = { ...this.#options[before.index], ...Object.fromEntries(given) } as RuleOptions
-    const after = compileRule(options, before.index)
+    const after = compileRule(options, before.index, before.candidates[0]?.index ?? 0)
     this.#options[before.index] = options
     this.#rules[before.index] = after
-    const afresh = after.windowMs !== before.windowMs || after.algorithm !== before.algorithm
-    this.store.configure(after, afresh)
-    this.#group()
+    this.#reconfigure(before, after)
+    for (const [index, candidate] of after.candidates.entries()) {
+      this.#reconfigure(before.candidates[index] as CompiledRule, candidate)
+    }
+    this.#groups = new RuleGroups(this.#rules)
   }
 
   /** @throws TallygateError where there is no rule of that name. */
@@ -138,7 +166,7 @@ export class RuleLimiter {
 
   /** Whether some rule, whatever its mode, is for that function. */
   hasFunction(name: string): boolean {
-    return this.#rules.some((rule) => rule.function === name)
+    return this.#groups.has(name)
   }
 
   keyCounts(rule: CompiledRule): KeyCounts {
@@ -149,63 +177,65 @@ export class RuleLimiter {
     return this.store.close()
   }
 
-  #group(): void {
-    const active = this.#rules.filter((rule) => rule.mode !== 'disabled')
-    const names = new Set(this.#rules.flatMap((rule) => rule.function ?? []))
-    const select = (wanted: (rule: CompiledRule, name: string) => boolean) =>
-      new Map([...names].map((name) => [name, active.filter((rule) => wanted(rule, name))]))
-    this.#general = active.filter((rule) => rule.function === null)
-    this.#byFunction = select((rule, name) => rule.function === name)
-    this.#withGeneral = select((rule, name) => rule.function === null || rule.function === name)
+  #reconfigure(before: CompiledRule, after: CompiledRule): void {
+    const afresh = after.windowMs !== before.windowMs || after.algorithm !== before.algorithm
+    this.store.configure(after, afresh)
   }
 
-  #applicable(options: AttemptOptions | undefined): readonly CompiledRule[] {
-    const name = options?.function ?? options?.also
-    if (name === undefined) return this.#general
-    const lists = options?.function === undefined ? this.#withGeneral : this.#byFunction
-    return lists.get(name) ?? (options?.function === undefined ? this.#general : noRules)
+  #forEach(rule: CompiledRule, act: (rule: CompiledRule) => Answer<void>): Answer<void> {
+    const answers = [rule, ...rule.candidates].map(act)
+    const waiting = answers.filter((answer) => answer instanceof Promise)
+    return waiting.length === 0 ? undefined : Promise.all(waiting).then(() => undefined)
   }
 
-  #prepare(facts: Facts, options: AttemptOptions | undefined): Attempt {
+  #decided(question: Question, findings: Findings): Decision {
+    this.#observe(question, findings)
+    return decisionOf(question, findings)
+  }
+
+  #attempted(question: Question, findings: Findings): Attempt {
+    this.#observe(question, findings)
+    const receipts = findings.allowed ? receiptsOf(question, findings) : noReceipts
+    return { question, decision: decisionOf(question, findings), receipts }
+  }
+
+  #ask(facts: Facts, options: AttemptOptions | undefined): Question {
     const cost = options?.cost ?? 1
     if (!Number.isSafeInteger(cost) || cost < 0) {
       throw new RangeError(
         `Cannot decide: cost must be a whole number from 0: received ${shown(cost)}`,
       )
     }
-    const rules: CompiledRule[] = []
-    const keys: string[] = []
-    if (cost > 0) {
-      for (const rule of this.#applicable(options)) {
-        const key = keyOf(rule, facts)
-        if (key === null) continue
-        rules.push(rule)
-        keys.push(key)
-      }
-    }
-    return attemptOver(rules, keys, cost)
+    return questionOf(cost === 0 ? noRules : this.#rulesFor(options), facts, cost)
   }
 
-  #observed(attempt: Attempt): Attempt {
-    if (this.#observer !== null) {
-      for (const [index, rule] of attempt.rules.entries()) {
-        const measure = attempt.measures[index] as Measure
-        this.#observer.judged(rule, verdictOf(rule, measure), measure, attempt.nowMs)
-      }
+  #rulesFor(options: AttemptOptions | undefined): readonly CompiledRule[] {
+    if (options?.function !== undefined) return this.#groups.of(options.function)
+    if (options?.also !== undefined) return this.#groups.also(options.also)
+    return this.#groups.general
+  }
+
+  #observe({ rules, keys }: Question, { measures, nowMs }: Findings): void {
+    if (this.#observer === null) return
+    for (let index = 0; index < rules.length; index++) {
+      const rule = rules[index] as CompiledRule
+      const measure = measures[index] as Measure
+      this.#observer.judged(rule, verdictOf(rule, measure), keys[index] as Key, measure, nowMs)
     }
-    return attempt
   }
 }
 
-function attemptOver(
-  rules: readonly CompiledRule[],
-  keys: readonly string[],
-  cost: number,
-): Attempt {
-  return { rules, keys, cost, allowed: true, measures: rules.map(blankMeasure), nowMs: 0 }
+function copyOf(options: RuleOptions): RuleOptions {
+  return { ...options, candidates: options.candidates?.map((candidate) => ({ ...candidate })) }
 }
 
-/** Goes on at once where the answer is there, so that a store in this process costs no turn of the loop. */
-function whenDone<T>(answer: Answer<void>, next: () => T): Answer<T> {
-  return answer instanceof Promise ? answer.then(next) : next()
+function receiptsOf({ rules, keys }: Question, { measures }: Findings): Receipt[] {
+  const receipts: Receipt[] = []
+  for (let index = 0; index < rules.length; index++) {
+    const rule = rules[index] as CompiledRule
+    if (rule.strict || rule.mode !== 'enforce') continue
+    const { takenAtMs, taken } = measures[index] as Measure
+    receipts.push({ rule, key: keys[index] as Key, takenAtMs, taken })
+  }
+  return receipts
 }

@@ -5,6 +5,7 @@
  */
 import type { Measure } from '../core/algorithm.js'
 import { outcomes, verdicts } from '../core/decision.js'
+import type { Key } from '../core/facts.js'
 import type { DecisionObserver } from '../core/observer.js'
 import type { CompiledRule } from '../core/rule.js'
 import { labelValues } from './table.js'
@@ -15,6 +16,7 @@ export class Recorder implements DecisionObserver {
   readonly #decisions: Float64Array
   readonly #utilization: readonly UtilizationPeak[]
 
+  /** @param ruleCount rules and candidates together: each has an index of its own. */
   constructor(ruleCount: number) {
     this.#decisions = new Float64Array(ruleCount * labelValues.mode.length * verdicts.length)
     this.#utilization = Array.from({ length: ruleCount }, () => new UtilizationPeak())
@@ -25,10 +27,10 @@ export class Recorder implements DecisionObserver {
     this.requests[outcome] = (this.requests[outcome] as number) + 1
   }
 
-  judged(rule: CompiledRule, verdict: number, measure: Measure, nowMs: number): void {
+  judged(rule: CompiledRule, verdict: number, _key: Key, measure: Measure, nowMs: number): void {
     const slot = slotOf(rule.index, rule.mode === 'shadow' ? 1 : 0, verdict)
     this.#decisions[slot] = (this.#decisions[slot] as number) + 1
-    const share = rule.limit > 0 ? measure.usage / rule.limit : 1
+    const share = rule.limit > 0 ? measure.usage / rule.capacity : 1
     this.#utilization[rule.index]?.record(share, rule.windowMs, nowMs)
   }
 
@@ -49,6 +51,7 @@ function slotOf(rule: number, mode: number, verdict: number): number {
 
 /** The highest value in the current and in the last of the windows that follow each other since the epoch. */
 class UtilizationPeak {
+  #windowMs = 0
   #windowStartMs = 0
   #current = 0
   #last = 0
@@ -64,6 +67,10 @@ class UtilizationPeak {
   }
 
   #roll(windowMs: number, nowMs: number): void {
+    const elapsedMs = nowMs - this.#windowStartMs
+    // A remainder of doubles costs as much as all the rest: it is taken when the window turns.
+    if (elapsedMs >= 0 && elapsedMs < windowMs && windowMs === this.#windowMs) return
+    this.#windowMs = windowMs
     const startMs = nowMs - (nowMs % windowMs)
     if (startMs === this.#windowStartMs) return
     this.#last = startMs - this.#windowStartMs === windowMs ? this.#current : 0

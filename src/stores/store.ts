@@ -5,24 +5,27 @@
  * with a promise, and nothing else differs.
  */
 import type { Measure } from '../core/algorithm.js'
+import type { Key, Question } from '../core/facts.js'
 import type { CompiledRule } from '../core/rule.js'
 
 export type Answer<T> = T | Promise<T>
 
-/** One thing asked of the limiter, and what the store found. It outlives the call: refunds need it. */
-export interface Attempt {
-  /** The rules that apply, in the order of the configuration. */
-  readonly rules: readonly CompiledRule[]
-  /** The key of each rule. */
-  readonly keys: readonly string[]
-  /** Whole cost units, at least 1. */
-  readonly cost: number
-  /** Whether every enforced rule allows it. */
-  allowed: boolean
-  /** One for each rule, filled by the store. */
+/** What a store found. It belongs to the store, and holds until the store is asked the next time. */
+export interface Findings {
+  /** Whether every enforced rule allows the attempt. */
+  readonly allowed: boolean
+  /** One for each rule of the question, in its order; what comes after those says nothing. */
   readonly measures: readonly Measure[]
   /** The store's clock at the attempt. */
-  nowMs: number
+  readonly nowMs: number
+}
+
+/** What an attempt took from one rule, for giving it back. */
+export interface Receipt {
+  readonly rule: CompiledRule
+  readonly key: Key
+  readonly takenAtMs: number
+  readonly taken: number
 }
 
 export interface KeyCounts {
@@ -35,13 +38,13 @@ export interface KeyCounts {
 export interface Store {
   readonly kind: string
   /** Judges the attempt and counts it: everywhere if allowed, else only in strict rules. */
-  decide(attempt: Attempt): Answer<void>
+  decide(question: Question): Answer<Findings>
   /** Judges the attempt and leaves no trace. */
-  peek(attempt: Attempt): Answer<void>
-  /** Gives back what an allowed attempt took from enforced rules that are not strict. */
-  refund(attempt: Attempt): Answer<void>
-  adjust(rule: CompiledRule, key: string, delta: number): Answer<void>
-  reset(rule: CompiledRule, key: string): Answer<void>
+  peek(question: Question): Answer<Findings>
+  /** Gives back what was taken, from where it was counted, if it still weighs there. */
+  refund(receipts: readonly Receipt[]): Answer<void>
+  adjust(rule: CompiledRule, key: Key, delta: number): Answer<void>
+  reset(rule: CompiledRule, key: Key): Answer<void>
   /** Puts a changed rule in the place of the one with its index; `afresh` forgets its state. */
   configure(rule: CompiledRule, afresh: boolean): void
   keyCounts(rule: CompiledRule): KeyCounts
@@ -50,5 +53,4 @@ export interface Store {
   close(): Answer<void>
 }
 
-/** What a store needs to know when it is made ready for a limiter's rules. */
-export type StoreFactory = (rules: readonly CompiledRule[]) => Store
+export type { Question } from '../core/facts.js'

@@ -1,6 +1,6 @@
 /*
  * Counts requests by outcome and attempts by verdict in minutes, hours, days and weeks. On the request
- * path a count is one comparison and one addition to a slot; the four windows are brought up to date when
+ * path a count is two comparisons and one addition to a slot; the four windows are brought up to date when
  * the minute ends, when somebody looks, and when the counts go to the archive, about once a second.
  *
  * Invariant: a window's figure = what the archive held last + what is on its way there + what is pending.
@@ -44,6 +44,9 @@ export interface TallyParts {
   readonly onFlush?: (seconds: number, failure: Error | null) => void
 }
 
+/** A step of the wall clock is noticed after this at the latest. */
+const anchoredForMs = 1_000
+
 export class Tally {
   readonly archive: TallyArchive
   readonly #parts: TallyParts
@@ -51,6 +54,9 @@ export class Tally {
   readonly #fresh: Float64Array
   #hasFresh = false
   #minute: Span
+  /** From when and until when, by the monotonic clock, it is known to be `#minute`. */
+  #anchoredMs = Infinity
+  #anchoredUntilMs = -Infinity
   #pending = new Map<string, WindowDelta>()
   #sending = new Map<string, WindowDelta>()
   #stored: StoredCounts
@@ -69,15 +75,29 @@ export class Tally {
     this.#stored = parts.archive.read(this.#storedRefs)
   }
 
-  /** Counts one in a slot, now. */
-  count(slot: number): void {
+  /**
+   * Counts one in a slot, now.
+   *
+   * @param monotonicMs a reading that the caller has at hand: one attempt counts in several slots, and a
+   * reading costs more than all of them. The wall clock is asked once a second, and when a minute ends.
+   */
+  count(slot: number, monotonicMs: number = this.#parts.clock.monotonicMs()): void {
+    if (!(monotonicMs >= this.#anchoredMs && monotonicMs < this.#anchoredUntilMs)) {
+      this.#anchor(monotonicMs)
+    }
+    this.#fresh[slot] = (this.#fresh[slot] as number) + 1
+    this.#hasFresh = true
+  }
+
+  /** Asks the wall clock which minute it is, and for how long that is sure to hold. */
+  #anchor(monotonicMs: number): void {
     const nowMs = this.#parts.clock.wallMs()
     if (nowMs >= this.#minute.endMs || nowMs < this.#minute.startMs) {
       this.#fold()
       this.#minute = this.#parts.calendar.spanOf('minute', nowMs)
     }
-    this.#fresh[slot] = (this.#fresh[slot] as number) + 1
-    this.#hasFresh = true
+    this.#anchoredMs = monotonicMs
+    this.#anchoredUntilMs = monotonicMs + Math.min(anchoredForMs, this.#minute.endMs - nowMs)
   }
 
   /** Requests counted here that the archive does not hold yet. */

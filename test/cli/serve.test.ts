@@ -61,12 +61,19 @@ describe('serve refuses, in one line,', () => {
   })
 
   it.each([
-    ['burst: 3', "unknown field 'burst': this version does not support it yet"],
-    ['algorithm: token-bucket', 'which this version does not support yet'],
+    ['persist: true', "unknown field 'persist': this version does not support it yet"],
+    ['match: { paths: [/] }', "unknown field 'match': this version does not support it yet"],
     ['key: "header:x-api-key"', 'which this version does not support yet'],
   ])('what a later version brings: %s', async (field, message) => {
     const path = configOf(rule(`name: login, limit: 6, window: 1m, ${field}`))
     expect(await refusal({ TALLYGATE_CONFIG: path })).toContain(message)
+  })
+
+  it('a field of another algorithm', async () => {
+    const path = configOf(rule('name: login, limit: 6, window: 1m, burst: 3'))
+    expect(await refusal({ TALLYGATE_CONFIG: path })).toContain(
+      'burst is for algorithm token-bucket alone: received it with sliding-window',
+    )
   })
 
   it('a time zone that a later version brings', async () => {

@@ -7,7 +7,7 @@ import { parse } from 'yaml'
 import { TallygateError } from '../../src/core/errors.js'
 import { laterFields, ruleFields } from '../../src/core/rule-fields.js'
 import { compileRule, compileRules } from '../../src/core/rule.js'
-import { laterAlgorithms } from '../../src/core/algorithms/index.js'
+import { algorithms, laterAlgorithms } from '../../src/core/algorithms/index.js'
 import { createLimiter } from '../../src/limiter/index.js'
 import { benchOf, burst, ipRule, messageOf, passedOf, someone } from '../support/units/limits.js'
 
@@ -19,6 +19,8 @@ const refusal = (fields: Record<string, unknown>) =>
 /** Accepted by nothing: what a numeric field must not be. */
 const noNumbers = [NaN, '6O', '', '10abc', null, Infinity, -Infinity, -1, [], {}, true, 1n]
 
+const nineCandidates = Array.from({ length: 9 }, (_, limit) => ({ limit }))
+
 describe('a compiled rule', () => {
   it('has the documented defaults', () => {
     const { algorithm, ...rule } = compileRule(valid, 3)
@@ -28,15 +30,23 @@ describe('a compiled rule', () => {
       name: 'login',
       key: 'global',
       limit: 5,
+      capacity: 5,
       windowMs: 60_000,
+      minIntervalMs: 0,
+      maxAgeMs: Infinity,
+      maxEntries: 1_000_000,
       strict: false,
       function: null,
       mode: 'enforce',
       near: 0.8,
+      nearUsage: 4 * (1 + 2 ** -50),
       absent: 'skip',
       maxKeys: 1_000_000,
       ipv6Prefix: 64,
       expose: false,
+      candidates: [],
+      candidateOf: null,
+      label: '',
     })
   })
 
@@ -110,7 +120,12 @@ describe('a refused value', () => {
     ['mode', ['', 'off', 'enforced', null]],
     ['near', [-0.1, 1.1, NaN, '0.8', null, Infinity]],
     ['absent', ['', 'deny', null]],
-    ['maxKeys', [0, -1, 1.5, '10', null, NaN, Infinity, 2 ** 24]],
+    ['maxKeys', [0, -1, 1.5, '10', null, NaN, Infinity, 2 ** 27 + 1]],
+    ['burst', [0, -1, 2.5, '10', null, NaN, Infinity, 2 ** 32]],
+    ['minInterval', [-1, '1 s', 2.5, '', null, NaN, '367d', true]],
+    ['maxAge', [0, '0s', -1, 2.5, '', null, NaN, '367d', true]],
+    ['maxEntries', [0, -1, 1.5, '10', null, NaN, Infinity, 2 ** 27 + 1]],
+    ['candidates', ['300/1m', {}, null, 5, [5], ['300/1m'], [null], nineCandidates]],
     ['ipv6Prefix', [0, 129, 64.5, '64', null, NaN]],
     ['expose', ['true', 0, null]],
   ])('of %s names the field', (field, values) => {
@@ -154,6 +169,43 @@ describe('a refused value', () => {
     expect(refusal({ strict: 1 })).not.toContain('YAML')
   })
 
+  const own = [
+    ['burst', 10, 'token-bucket'],
+    ['minInterval', '1s', 'rolling-window'],
+    ['maxEntries', 1_000, 'rolling-window'],
+    ['maxAge', '5m', 'exponential'],
+  ] as const
+
+  it.each(own)('%s is for one algorithm alone, and named with any other', (field, value, only) => {
+    expect(compileRule({ ...valid, algorithm: only, [field]: value }, 0).algorithm.name).toBe(only)
+    for (const algorithm of [undefined, ...algorithms.keys()]) {
+      if (algorithm === only) continue
+      const fields = { ...valid, algorithm, [field]: value }
+      expect(messageOf(() => compileRules([fields]))).toBe(
+        `Cannot create rule 'login': ${field} is for algorithm ${only} alone: ` +
+          `received it with ${algorithm ?? 'sliding-window'} (TALLYGATE_RULE_FIELD)`,
+      )
+      expect(compileRule({ ...fields, [field]: undefined }, 0).limit).toBe(5)
+    }
+  })
+
+  it('a rolling-window keeps each attempt, so that its limit ends at 10,000', () => {
+    const rolling = { algorithm: 'rolling-window' }
+    expect(compileRule({ ...valid, ...rolling, limit: 10_000 }, 0).limit).toBe(10_000)
+    expect(refusal({ ...rolling, limit: 10_001 })).toBe(
+      "Cannot create rule 'login': limit must be at most 10000 for a rolling-window, " +
+        'which keeps each attempt: received 10001 (TALLYGATE_RULE_VALUE)',
+    )
+  })
+
+  it('maxEntries is no less than the limit, which no key could reach', () => {
+    const rolling = { algorithm: 'rolling-window', limit: 100 }
+    expect(compileRule({ ...valid, ...rolling, maxEntries: 100 }, 0).maxEntries).toBe(100)
+    const message = refusal({ ...rolling, maxEntries: 99 })
+    expect(message).toContain('maxEntries must be at least the limit')
+    expect(message).toContain('received 99 with limit 100')
+  })
+
   it('survives values that cannot be written as JSON', () => {
     const circular: Record<string, unknown> = {}
     circular['self'] = circular
@@ -177,16 +229,15 @@ describe('what later versions bring', () => {
     )
   })
 
-  it('names all of burst, minInterval, maxAge, match, candidates and persist', () => {
-    expect(laterFields.toSorted()).toEqual(
-      ['burst', 'candidates', 'match', 'maxAge', 'minInterval', 'persist'].toSorted(),
-    )
+  it('names match and persist', () => {
+    expect(laterFields.toSorted()).toEqual(['match', 'persist'])
   })
 
-  it.each(laterAlgorithms)('algorithm %s is refused by name', (algorithm) => {
-    const message = refusal({ algorithm })
-    expect(message).toContain(`received "${algorithm}", which this version does not support yet`)
-    expect(message).toContain('algorithm must be sliding-window')
+  it('is no algorithm any more', () => {
+    expect(laterAlgorithms).toEqual([])
+    const message = refusal({ algorithm: 'leaky-bucket' })
+    expect(message).toContain('algorithm must be sliding-window, fixed-window, rolling-window, ')
+    expect(message).toContain('exponential, token-bucket: received "leaky-bucket"')
   })
 
   it.each(['header:x-api-key', ['ip', 'session'], () => 'me'])(

@@ -12,6 +12,7 @@ import { createGate } from '../../src/gate/gate.js'
 import type { GateOptions } from '../../src/gate/options.js'
 import { labelValues, metrics, type MetricId, type MetricRow } from '../../src/metrics/table.js'
 import { manualClock } from '../../src/testing/index.js'
+import { guarded, statuses } from '../support/server.js'
 import { epochMs, ipRule } from '../support/units/limits.js'
 
 /** Rows that only the bundled app has a source for. */
@@ -22,7 +23,7 @@ const served = (Object.entries(metrics) as [MetricId, MetricRow][]).filter(
 
 const threeRules: RuleOptions[] = [
   { name: 'global', key: 'global', limit: 100, window: '1m' },
-  ipRule(),
+  ipRule({ candidates: [{ limit: 3 }, { limit: 3, algorithm: 'token-bucket' }] }),
   ipRule({ name: 'off', mode: 'disabled' }),
 ]
 
@@ -81,6 +82,15 @@ describe('the first scrape', () => {
         }
       }
     }
+    for (const candidate of ['3/1m', '3/1m/token-bucket']) {
+      for (const verdict of verdicts) {
+        expect(lines).toContainEqual({
+          name: 'tallygate_candidate_decisions_total',
+          labels: `rule="ip",candidate="${candidate}",verdict="${verdict}"`,
+          value: '0',
+        })
+      }
+    }
     for (const outcome of outcomes) {
       expect(lines).toContainEqual({
         name: 'tallygate_requests_total',
@@ -104,6 +114,7 @@ describe('the first scrape', () => {
     const rules = threeRules.length
     const fixed: Partial<Record<MetricId, number>> = {
       requests: outcomes.length,
+      candidateDecisions: 2 * verdicts.length,
       ruleDecisions: rules * labelValues.mode.length * verdicts.length,
       ruleEvictions: rules * labelValues.state.length,
       windowRequests: windowKinds.length * labelValues.period.length * outcomes.length,
@@ -140,6 +151,41 @@ describe('the first scrape', () => {
       types.filter(([, name, type]) => name?.endsWith('_total') && type !== 'counter'),
     ).toEqual([])
     expect(text).toContain('process_cpu_seconds_total')
+  })
+})
+
+describe('candidates', () => {
+  it('are counted by label beside their rule, which they never decline for', async () => {
+    const { gate, ask } = await guarded({ rules: threeRules })
+    expect(await statuses(7, () => ask())).toEqual([200, 200, 200, 200, 200, 429, 429])
+    const lines = linesOf(await gate.exposition.text())
+    const counted = (name: string, labels: string) =>
+      verdicts.map((verdict) =>
+        Number(
+          lines.find(
+            (line) => line.name === name && line.labels === `${labels},verdict="${verdict}"`,
+          )?.value,
+        ),
+      )
+    expect(counted('tallygate_rule_decisions_total', 'rule="ip",mode="enforce"')).toEqual([4, 1, 2])
+    expect(counted('tallygate_rule_decisions_total', 'rule="ip",mode="shadow"')).toEqual([0, 0, 0])
+    for (const candidate of ['3/1m', '3/1m/token-bucket']) {
+      const labels = `rule="ip",candidate="${candidate}"`
+      expect(counted('tallygate_candidate_decisions_total', labels)).toEqual([2, 1, 4])
+    }
+  })
+
+  it('a bucket shows its burst, any other rule its limit', async () => {
+    const rules = [
+      ipRule({ limit: 60, algorithm: 'token-bucket', burst: 9 }),
+      ipRule({ name: 'b' }),
+    ]
+    const lines = linesOf(await gateOf({ rules }).exposition.text())
+    const bursts = lines.filter(({ name }) => name === 'tallygate_rule_burst')
+    expect(bursts.map(({ labels, value }) => `${labels} ${value}`)).toEqual([
+      'rule="ip" 9',
+      'rule="b" 5',
+    ])
   })
 })
 

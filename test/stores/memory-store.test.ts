@@ -2,14 +2,14 @@
  * The store in this process, through the suite of all stores; and what only it promises: answers at once,
  * and no bytes left behind by a key that is gone.
  */
-import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { compileRule, compileRules } from '../../src/core/rule.js'
+import type { Decision } from '../../src/core/decision.js'
 import { RuleLimiter } from '../../src/limiter/limiter.js'
-import { absentKey, KeyTable } from '../../src/stores/memory/key-table.js'
 import { MemoryStore } from '../../src/stores/memory/memory-store.js'
 import { manualClock } from '../../src/testing/index.js'
-import { epochMs, ipRule, someone } from '../support/units/limits.js'
+import { algorithmNames } from '../support/algorithm-harness.js'
+import { benchOf, epochMs, ipRule, someone } from '../support/units/limits.js'
 import { storeContract } from './store-contract.js'
 
 storeContract('memory store', (rules, clock) => new MemoryStore(rules, clock))
@@ -41,73 +41,163 @@ describe('memory store', () => {
   })
 })
 
-describe('key table', () => {
-  const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l']
-  const rule = compileRule(ipRule({ maxKeys: 8 }), 0)
-  const { slotCount } = rule.algorithm
-  const nowMs = epochMs
+describe('memory store: a sweep', () => {
+  const facts = (n: number) => ({ keys: { ip: String(n) } })
 
-  it('holds what it was told and gives out zeros for a new key, whatever came and went', () => {
-    const commands = fc.array(fc.record({ key: fc.constantFrom(...names), forget: fc.boolean() }), {
-      maxLength: 60,
-    })
-    fc.assert(
-      fc.property(commands, (list) => {
-        const wide = compileRule(ipRule({ maxKeys: 1_000 }), 0)
-        const table = new KeyTable(slotCount)
-        const model = new Map<string, number>()
-        let mark = 1
-        const claimed: number[] = []
-        for (const { key, forget } of list) {
-          if (forget) {
-            table.forget(key)
-            model.delete(key)
-          } else if (table.find(key) === absentKey) {
-            const at = table.claim(key, wide, nowMs)
-            claimed.push(...table.state.subarray(at, at + slotCount))
-            table.state.set([nowMs, mark, 0], at)
-            model.set(key, mark++)
-          }
-          expect(table.counts().tracked).toBe(model.size)
-          for (const name of names) {
-            const at = table.find(name)
-            expect(at === absentKey ? undefined : table.state[at + 1]).toBe(model.get(name))
-          }
-        }
-        expect(claimed.every((value) => value === 0)).toBe(true)
-        expect([...table.state.subarray(0, slotCount)]).toEqual([0, 0, 0])
-      }),
+  it.each(algorithmNames)(
+    '%s: frees expired keys within two windows, without traffic',
+    (algorithm) => {
+      const clock = manualClock(epochMs)
+      const options = [ipRule({ limit: 5, window: '10s', algorithm })]
+      const rules = compileRules(options)
+      const store = new MemoryStore(rules, clock)
+      const limiter = new RuleLimiter(options, rules, store, null)
+      for (let n = 0; n < 20_000; n++) void limiter.decide(facts(n))
+      // Expired after W (rolling, fixed), 2 W (sliding), W / L (bucket), W · ln 2^20 (exponential).
+      clock.advance(algorithm === 'exponential' ? 150_000 : 20_000)
+      store.sweep()
+      for (let second = 0; second < 20; second++) {
+        clock.advance(1_000)
+        store.sweep()
+      }
+      expect(limiter.keyCounts(limiter.rule('ip'))).toEqual({
+        tracked: 0,
+        evictedExpired: 20_000,
+        evictedLive: 0,
+      })
+    },
+  )
+
+  it.each(algorithmNames)('%s: leaves a live key as it is', (algorithm) => {
+    const clock = manualClock(epochMs)
+    const options = [ipRule({ limit: 5, window: '1h', algorithm })]
+    const rules = compileRules(options)
+    const store = new MemoryStore(rules, clock)
+    const limiter = new RuleLimiter(options, rules, store, null)
+    for (let n = 0; n < 1_000; n++) void limiter.decide(facts(n), { cost: 5 })
+    for (let second = 0; second < 600; second++) {
+      clock.advance(1_000)
+      store.sweep()
+    }
+    for (let n = 0; n < 1_000; n++) {
+      expect((limiter.peek(facts(n), { cost: 5 }) as Decision).allowed).toBe(false)
+    }
+    expect(store.keyCounts(limiter.rule('ip')).tracked).toBe(1_000)
+  })
+
+  it('reaches the keys of candidates too', () => {
+    const clock = manualClock(epochMs)
+    const options = [ipRule({ window: '1m', candidates: [{ limit: 9, window: '1s' }] })]
+    const rules = compileRules(options)
+    const store = new MemoryStore(rules, clock)
+    const limiter = new RuleLimiter(options, rules, store, null)
+    for (let n = 0; n < 100; n++) void limiter.decide(facts(n))
+    const [candidate] = limiter.rule('ip').candidates
+    expect(candidate === undefined ? null : store.keyCounts(candidate).tracked).toBe(100)
+    for (let second = 0; second < 5; second++) {
+      clock.advance(1_000)
+      store.sweep()
+    }
+    expect(candidate === undefined ? null : store.keyCounts(candidate).tracked).toBe(0)
+    expect(store.keyCounts(limiter.rule('ip')).tracked).toBe(100)
+  })
+})
+
+describe('memory store: a flood', () => {
+  it.each(algorithmNames)(
+    '%s: 200,000 keys of one attempt free no exhausted one and exceed no bound',
+    (algorithm) => {
+      const maxKeys = 10_000
+      const options = [ipRule({ limit: 5, window: '1d', maxKeys, algorithm })]
+      const rules = compileRules(options)
+      const store = new MemoryStore(rules, manualClock(epochMs))
+      const limiter = new RuleLimiter(options, rules, store, null)
+      const [rule] = rules
+      const tracked = () => (rule === undefined ? NaN : store.keyCounts(rule).tracked)
+      const exhausted = Array.from({ length: 100 }, (_, n) => ({ keys: { ip: `exhausted ${n}` } }))
+      for (const facts of exhausted) void limiter.decide(facts, { cost: 5 })
+      let trackedMost = 0
+      for (let n = 0; n < 200_000; n++) {
+        void limiter.decide({ keys: { ip: String(n) } })
+        trackedMost = Math.max(trackedMost, tracked())
+      }
+      expect(trackedMost).toBe(maxKeys)
+      const allowed = exhausted.filter((facts) => (limiter.peek(facts) as Decision).allowed)
+      expect(allowed).toEqual([])
+      expect(rule === undefined ? null : store.keyCounts(rule)).toEqual({
+        tracked: maxKeys,
+        evictedExpired: 0,
+        evictedLive: 200_100 - maxKeys,
+      })
+    },
+  )
+
+  it('rolling-window: never keeps more entries than maxEntries, and no exhausted key is freed', () => {
+    const maxEntries = 1_000
+    const options = [ipRule({ limit: 20, algorithm: 'rolling-window', maxEntries })]
+    const rules = compileRules(options)
+    const clock = manualClock(epochMs)
+    const store = new MemoryStore(rules, clock)
+    const limiter = new RuleLimiter(options, rules, store, null)
+    for (let turn = 0; turn < 20; turn++) {
+      clock.advance(1)
+      void limiter.decide(someone)
+    }
+    for (let n = 0; n < 5_000; n++) {
+      clock.advance(1)
+      void limiter.decide({ keys: { ip: String(n % 1_700) } })
+      // Each key has one entry at least, so keys cannot be more than entries.
+      expect(store.keyCounts(limiter.rule('ip')).tracked).toBeLessThanOrEqual(maxEntries - 19)
+    }
+    expect((limiter.peek(someone) as Decision).allowed).toBe(false)
+    expect(store.keyCounts(limiter.rule('ip')).evictedLive).toBeGreaterThan(3_000)
+  })
+
+  // The log was full of this key alone, which then made room for itself by going.
+  it.each([false, true])(
+    'rolling-window: a key that fills the log alone neither throws nor spills over, strict %s',
+    (strict) => {
+      const { limiter, clock } = benchOf(
+        ipRule({ limit: 4, algorithm: 'rolling-window', maxEntries: 4, strict }),
+      )
+      for (let turn = 0; turn < 30; turn++) {
+        clock.advance(1)
+        expect(limiter.decide(someone).allowed).toBe(turn < 4)
+        expect(limiter.peek({ ip: '198.51.100.9' }).verdicts[0]?.usage).toBe(0)
+        expect(limiter.peek(someone).verdicts[0]?.usage).toBe(Math.min(turn + 1, 4))
+      }
+      clock.advance(60_000)
+      for (let turn = 0; turn < 4; turn++) {
+        clock.advance(1)
+        expect(limiter.decide(someone).remaining).toBe(3 - turn)
+        expect(limiter.peek({ ip: '198.51.100.9' }).verdicts[0]?.usage).toBe(0)
+      }
+      expect(limiter.decide({ ip: '198.51.100.9' })).toMatchObject({ allowed: true, remaining: 3 })
+    },
+  )
+
+  it('rolling-window: an entry more of a key that has some evicts another key and not itself', () => {
+    const { limiter, clock } = benchOf(
+      ipRule({ limit: 10, algorithm: 'rolling-window', maxEntries: 10 }),
     )
-  })
-
-  it('keeps every key over growth', () => {
-    const wide = compileRule(ipRule({ maxKeys: 10_000 }), 0)
-    const table = new KeyTable(slotCount)
-    for (let n = 1; n <= 5_000; n++) {
-      const at = table.claim(String(n), wide, nowMs)
-      table.state.set([nowMs, n, 0], at)
+    const other = { ip: '198.51.100.9' }
+    limiter.decide(other)
+    for (let turn = 1; turn <= 10; turn++) {
+      clock.advance(1)
+      expect(limiter.decide(someone)).toMatchObject({ allowed: true, remaining: 10 - turn })
     }
-    for (let n = 1; n <= 5_000; n++) expect(table.state[table.find(String(n)) + 1]).toBe(n)
+    expect(limiter.peek(other).verdicts[0]?.usage).toBe(0)
   })
 
-  it('takes a place that was left rather than grow for ever', () => {
-    const table = new KeyTable(slotCount)
-    for (let n = 0; n < 100_000; n++) {
-      const at = table.claim(String(n), rule, nowMs)
-      table.state.set([nowMs, 1, 0], at)
-    }
-    expect(table.counts()).toEqual({ tracked: 8, evictedExpired: 0, evictedLive: 99_992 })
-    expect(table.state.length).toBeLessThanOrEqual(64 * slotCount)
-  })
-
-  it('forgetting twice, or what is not there, is nothing', () => {
-    const table = new KeyTable(slotCount)
-    table.claim('a', rule, nowMs)
-    table.forget('a')
-    table.forget('a')
-    table.forget('b')
-    expect(table.counts().tracked).toBe(0)
-    expect(table.claim('c', rule, nowMs)).not.toBe(absentKey)
-    expect(table.claim('d', rule, nowMs)).not.toBe(table.find('c'))
+  it('rolling-window: maxEntries changed while it runs is kept as entries come', () => {
+    const options = [ipRule({ algorithm: 'rolling-window' })]
+    const rules = compileRules(options)
+    const store = new MemoryStore(rules, manualClock(epochMs))
+    const limiter = new RuleLimiter(options, rules, store, null)
+    const keys = Array.from({ length: 300 }, (_, n) => ({ keys: { ip: String(n) } }))
+    for (const facts of keys.slice(0, 100)) void limiter.decide(facts)
+    limiter.configure('ip', { maxEntries: 10 })
+    for (const facts of keys.slice(100)) void limiter.decide(facts)
+    expect(store.keyCounts(limiter.rule('ip'))).toMatchObject({ tracked: 10, evictedLive: 290 })
   })
 })

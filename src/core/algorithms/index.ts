@@ -3,11 +3,18 @@
  * docs/algorithms.md, its traces in test/vectors.
  */
 import type { Algorithm } from '../algorithm.js'
+import { exponential } from './exponential.js'
+import { fixedWindow } from './fixed-window.js'
+import { rollingWindow } from './rolling-window.js'
 import { slidingWindow } from './sliding-window.js'
+import { tokenBucket } from './token-bucket.js'
 
 export const algorithms: ReadonlyMap<string, Algorithm> = new Map(
-  [slidingWindow].map((algorithm) => [algorithm.name, algorithm]),
+  [slidingWindow, fixedWindow, rollingWindow, exponential, tokenBucket].map((algorithm) => [
+    algorithm.name,
+    algorithm,
+  ]),
 )
 
 /** Named by the contract and not here yet: a rule that asks for one is told so. */
-export const laterAlgorithms = ['fixed-window', 'rolling-window', 'exponential', 'token-bucket']
+export const laterAlgorithms: readonly string[] = []

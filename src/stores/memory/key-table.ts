@@ -1,147 +1,270 @@
 /*
- * The keys of one rule and their state: a map from key to row, and one slab of doubles. Row 0 is never
- * given out: it stays all zeros and stands for every key not in the table, so that a look leaves no trace.
+ * The keys of one rule and their state, under a seeded hash: no text is kept. The table is a directory of
+ * segments by the leading bits of the hash (extendible hashing): a segment that is full splits in two, all
+ * others stay as they are, so growing to any size never moves more than 2,048 keys at once. A JavaScript
+ * Map would throw at 2^24 keys and stall for a second long before.
  *
- * The table is bounded. At `maxKeys` room is made among the rows nearest to a hand that walks round the
- * table: what has expired goes first, then the key of least usage. Cost: one map look-up an attempt; the
- * hand frees a few expired rows for each new key, `sweep` the rest, never all rows in one go.
+ * The table is bounded. At `maxKeys` room is made among the keys nearest to the new one: what has expired
+ * goes first, then the key of least usage, and only where all of them are exhausted the one that is free
+ * soonest. Expired keys are swept by a hand that walks round, a few slots for each new key and more when
+ * the gate ticks; no call ever visits all keys.
  */
-import { blankMeasure } from '../../core/algorithm.js'
+import { blankMeasure, type Algorithm, type KeyState, type Measure } from '../../core/algorithm.js'
+import { EntryPool } from '../../core/entry-pool.js'
+import type { HashOut } from '../../core/hash.js'
 import type { CompiledRule } from '../../core/rule.js'
+import { RuleTime } from '../../core/rule-time.js'
 import type { KeyCounts } from '../store.js'
+import { noSlot, Segment } from './segment.js'
 
-/** The offset in `state` of every key that the table does not hold. */
-export const absentKey = 0
-
-const rowsAtStart = 64
-const neighbourCount = 8
-const sweptRowsMax = 20_000
+const slotCountAtStart = 16
+const slotCountMax = 2_048
+/** Keys looked at when room is made: at least so many, and at most, in search of one that is not exhausted. */
+const neighbourCountMin = 16
+const neighbourCountMax = 128
+const sweptSlotsMax = 50_000
+const sweptSlotsByClaim = 4
 
 export class KeyTable {
-  state: Float64Array
-  readonly #slotCount: number
-  readonly #rows = new Map<string, number>()
-  readonly #keys: (string | null)[] = [null]
-  readonly #freeRows: number[] = []
-  readonly #scratch = blankMeasure()
-  #hand = 1
+  /** Where the key of the last `locate` or `claim` has its state; `blank` where it is not in the table. */
+  state: KeyState
+  slot = 0
+  /** All zeros, for every key that the table does not hold: a look leaves no trace. */
+  readonly blank: KeyState
+  /** The rule's time. */
+  readonly time: RuleTime
+  /** Between judging and settling: what the rule measured. One attempt asks a rule once. */
+  readonly measure: Measure = blankMeasure()
+  readonly #algorithm: Algorithm
+  readonly #entries: EntryPool | null
+  #directory: Segment[]
+  #segments: Segment[]
+  /** 32 less the bits by which the directory is chosen. */
+  #shift = 31
+  #tracked = 0
+  #handSegment = 0
+  #handSlot = 0
   #evictedExpired = 0
   #evictedLive = 0
+  readonly #scratch: Measure = blankMeasure()
 
-  constructor(slotCount: number) {
-    this.#slotCount = slotCount
-    this.state = new Float64Array(rowsAtStart * slotCount)
+  constructor(rule: CompiledRule) {
+    const { keepsEntries } = rule.algorithm
+    this.#algorithm = rule.algorithm
+    this.#entries = keepsEntries ? new EntryPool() : null
+    this.time = new RuleTime(rule.windowMs)
+    const first = new Segment(slotCountAtStart, rule.algorithm, 0, this.#entries)
+    this.#segments = [first]
+    this.#directory = [first, first]
+    this.blank = new Segment(slotCountAtStart, rule.algorithm, 0, this.#entries)
+    this.state = this.blank
   }
 
-  /** Where a key's state begins in `state`; `absentKey` where there is none. */
-  find(key: string): number {
-    const row = this.#rows.get(key)
-    return row === undefined ? absentKey : row * this.#slotCount
-  }
-
-  /** A place for a key that is not in the table, all zeros. May move `state`. */
-  claim(key: string, rule: CompiledRule, nowMs: number): number {
-    if (this.#rows.size < rule.maxKeys) this.#sweepRows(2, rule, nowMs)
-    // Twice, so that a table whose `maxKeys` was lowered shrinks with each new key.
-    for (let turn = 0; turn < 2 && this.#rows.size >= rule.maxKeys; turn++) {
-      this.#makeRoom(rule, nowMs)
+  /** Finds a key's state, see `state` and `slot`, and goes over to its time. */
+  locate({ low, high }: HashOut): void {
+    const segment = this.#directory[high >>> this.#shift] as Segment
+    const slot = segment.find(low, high)
+    if (slot === noSlot) {
+      this.state = this.blank
+      this.slot = 0
+    } else {
+      this.state = segment
+      this.slot = slot
     }
-    const row = this.#freeRows.pop() ?? this.#keys.length
-    const own = ownCopy(key)
-    this.#keys[row] = own
-    this.#rows.set(own, row)
-    const at = row * this.#slotCount
-    if (at + this.#slotCount > this.state.length) this.#grow()
-    return at
+    this.#algorithm.align(this.state, this.slot, this.time)
   }
 
-  forget(key: string): void {
-    const row = this.#rows.get(key)
-    if (row !== undefined) this.#free(row)
+  /** Makes a place, all zeros, for a key that is not in the table. */
+  claim(hash: HashOut, rule: CompiledRule): void {
+    this.#sweepSlots(sweptSlotsByClaim, rule)
+    // Twice, so that a table whose `maxKeys` was lowered shrinks with each new key.
+    for (let turn = 0; turn < 2 && this.#tracked >= rule.maxKeys; turn++) {
+      this.#makeRoom(hash, rule)
+    }
+    this.#makeEntryRoom(hash, rule)
+    const { low, high } = hash
+    let segment = this.#directory[high >>> this.#shift] as Segment
+    let slot = segment.insert(low, high)
+    while (slot === noSlot) {
+      this.#growSegment(segment)
+      segment = this.#directory[high >>> this.#shift] as Segment
+      slot = segment.insert(low, high)
+    }
+    this.#tracked++
+    this.state = segment
+    this.slot = slot
+    // Sweeping and making room have looked at other keys.
+    this.#algorithm.align(segment, slot, this.time)
   }
 
-  /** Frees expired rows: enough that the hand comes round within a window, at most 20,000 a call. */
-  sweep(rule: CompiledRule, nowMs: number, elapsedMs: number): void {
+  /** Makes sure that a log can take one more entry. */
+  reserveEntry(hash: HashOut, rule: CompiledRule): void {
+    if (!this.#isLogFull(rule)) return
+    this.#makeEntryRoom(hash, rule)
+    this.locate(hash)
+  }
+
+  forget({ low, high }: HashOut): void {
+    const segment = this.#directory[high >>> this.#shift] as Segment
+    const slot = segment.find(low, high)
+    if (slot !== noSlot) this.#remove(segment, slot)
+  }
+
+  /** Frees expired keys: enough slots that the hand comes round within a window, bounded for each call. */
+  sweep(rule: CompiledRule, elapsedMs: number): void {
+    const slotCount = this.#segments.reduce((sum, segment) => sum + segment.slotCount, 0)
     const share = Math.min(1, elapsedMs / rule.windowMs)
-    const rowCount = Math.ceil((this.#keys.length - 1) * share)
-    this.#sweepRows(Math.min(rowCount, sweptRowsMax), rule, nowMs)
+    this.#sweepSlots(Math.min(Math.ceil(slotCount * share), sweptSlotsMax), rule)
   }
 
   counts(): KeyCounts {
     return {
-      tracked: this.#rows.size,
+      tracked: this.#tracked,
       evictedExpired: this.#evictedExpired,
       evictedLive: this.#evictedLive,
     }
   }
 
-  #sweepRows(rowCount: number, rule: CompiledRule, nowMs: number): void {
-    for (let step = 0; step < rowCount && this.#rows.size > 0; step++) {
-      const row = this.#advanceHand()
-      if (this.#keys[row] === null || this.#keys[row] === undefined) continue
-      if (!rule.algorithm.isExpired(this.state, row * this.#slotCount, rule, nowMs)) continue
-      this.#free(row)
-      this.#evictedExpired++
+  #sweepSlots(slotCount: number, rule: CompiledRule): void {
+    for (let step = 0; step < slotCount; step++) {
+      const segment = this.#segments[this.#handSegment] as Segment
+      const slot = this.#handSlot
+      if (segment.lowOf(slot) !== 0 && this.#isExpired(segment, slot, rule)) {
+        this.#remove(segment, slot)
+        this.#evictedExpired++
+      }
+      this.#moveHand(segment)
     }
   }
 
-  /** Frees one row near the hand: an expired one, else of least usage, else the one free soonest. */
-  #makeRoom(rule: CompiledRule, nowMs: number): void {
-    let victim = 0
+  #moveHand(segment: Segment): void {
+    this.#handSlot++
+    if (this.#handSlot < segment.slotCount) return
+    this.#handSlot = 0
+    this.#handSegment = (this.#handSegment + 1) % this.#segments.length
+  }
+
+  #isExpired(segment: Segment, slot: number, rule: CompiledRule): boolean {
+    this.#algorithm.align(segment, slot, this.time)
+    return this.#algorithm.isExpired(segment, slot, rule, this.time)
+  }
+
+  #remove(segment: Segment, slot: number): void {
+    this.#algorithm.release(segment, slot)
+    segment.remove(slot)
+    this.#tracked--
+  }
+
+  /** Logs are bounded by their entries too; the key that is asked about is not the one to go. */
+  #makeEntryRoom(hash: HashOut, rule: CompiledRule): void {
+    for (let turn = 0; turn < neighbourCountMax && this.#isLogFull(rule); turn++) {
+      if (!this.#makeRoom(hash, rule)) return
+    }
+  }
+
+  /** By the rule as it is now: `maxEntries` may have been changed while it runs. */
+  #isLogFull({ maxEntries }: CompiledRule): boolean {
+    return this.#entries !== null && this.#entries.count >= maxEntries
+  }
+
+  /** Frees one key near the given one; false where there is none. */
+  #makeRoom(hash: HashOut, rule: CompiledRule): boolean {
+    const segment = this.#directory[hash.high >>> this.#shift] as Segment
+    const victim = this.#victimNear(segment, hash, rule)
+    if (victim !== noSlot) {
+      this.#evict(segment, victim, rule)
+      return true
+    }
+    // The key's own segment holds no other: where it is the only key there is nothing to free.
+    const other = this.#segments.find((one) => one !== segment && one.used > 0)
+    if (other === undefined) return false
+    const slot = other.firstUsed()
+    this.#evict(other, slot, rule)
+    return true
+  }
+
+  #evict(segment: Segment, slot: number, rule: CompiledRule): void {
+    if (this.#isExpired(segment, slot, rule)) this.#evictedExpired++
+    else this.#evictedLive++
+    this.#remove(segment, slot)
+  }
+
+  /** The slot to free: from the key's own two buckets on, until enough neighbours have been seen. */
+  #victimNear(segment: Segment, { low, high }: HashOut, rule: CompiledRule): number {
+    const [first, second] = segment.bucketsOf(low, high)
+    const { slotCount } = segment
+    let victim = noSlot
     let leastUsage = Infinity
     let soonestMs = Infinity
-    for (let seen = 0, step = 0; seen < neighbourCount && step < this.#keys.length; step++) {
-      const row = this.#advanceHand()
-      if (this.#keys[row] === null || this.#keys[row] === undefined) continue
+    let seen = 0
+    // The second bucket comes first, so that the walk goes on from the end of the first.
+    const start = second === first ? first : second
+    for (let step = 0; step < slotCount + 8 && seen < neighbourCountMax; step++) {
+      const slot = step < 8 ? start + step : (first + step - 8) % slotCount
+      const ownLow = segment.lowOf(slot)
+      if (ownLow === 0 || (ownLow === low && segment.highOf(slot) === high)) continue
       seen++
-      const at = row * this.#slotCount
-      if (rule.algorithm.isExpired(this.state, at, rule, nowMs)) {
-        this.#free(row)
-        this.#evictedExpired++
-        return
-      }
-      const measure = this.#scratch
-      rule.algorithm.judge(this.state, at, rule, nowMs, 1, measure)
-      rule.algorithm.settle(this.state, at, rule, nowMs, 1, false, true, measure)
+      if (this.#isExpired(segment, slot, rule)) return slot
+      const measure = this.#measureOf(segment, slot, rule)
       const usage = measure.allowed ? measure.usage : Infinity
       const isSooner = usage === leastUsage && measure.retryAfterMs < soonestMs
-      if (victim === 0 || usage < leastUsage || isSooner) {
-        victim = row
+      if (victim === noSlot || usage < leastUsage || isSooner) {
+        victim = slot
         leastUsage = usage
         soonestMs = measure.retryAfterMs
       }
+      if (seen >= neighbourCountMin && leastUsage < Infinity) break
     }
-    if (victim === 0) return
-    this.#free(victim)
-    this.#evictedLive++
+    return victim
   }
 
-  #advanceHand(): number {
-    const row = this.#hand
-    this.#hand = row + 1 < this.#keys.length ? row + 1 : 1
-    return row
+  #measureOf(segment: Segment, slot: number, rule: CompiledRule): Measure {
+    const measure = this.#scratch
+    this.#algorithm.align(segment, slot, this.time)
+    this.#algorithm.judge(segment, slot, rule, this.time, 1, measure)
+    this.#algorithm.settle(segment, slot, rule, this.time, 1, false, !measure.allowed, measure)
+    return measure
   }
 
-  #free(row: number): void {
-    this.#rows.delete(this.#keys[row] as string)
-    this.#keys[row] = null
-    this.#freeRows.push(row)
-    const at = row * this.#slotCount
-    this.state.fill(0, at, at + this.#slotCount)
+  /** Doubles a small segment, splits a large one. */
+  #growSegment(segment: Segment): void {
+    const { slotCount, depth } = segment
+    const isSplit = slotCount >= slotCountMax
+    if (isSplit && depth === 32 - this.#shift) this.#doubleDirectory()
+    let partSlotCount = isSplit ? slotCount : slotCount * 2
+    let parts = this.#parts(segment, isSplit, partSlotCount)
+    // Half full, a part has no room for a key with a chance of next to nothing; then it is made larger.
+    while (parts === null) parts = this.#parts(segment, isSplit, (partSlotCount *= 2))
+    this.#replace(segment, parts)
   }
 
-  #grow(): void {
-    const larger = new Float64Array(this.state.length * 2)
-    larger.set(this.state)
-    this.state = larger
+  /** The keys of a segment in one larger one, or in two by their next bit; null where one does not fit. */
+  #parts(segment: Segment, isSplit: boolean, slotCount: number): Segment[] | null {
+    const depth = isSplit ? segment.depth + 1 : segment.depth
+    const make = () => new Segment(slotCount, this.#algorithm, depth, this.#entries)
+    const parts = isSplit ? [make(), make()] : [make()]
+    for (let slot = 0; slot < segment.slotCount; slot++) {
+      if (segment.lowOf(slot) === 0) continue
+      const side = isSplit ? (segment.highOf(slot) >>> (32 - depth)) & 1 : 0
+      if (!(parts[side] as Segment).adopt(segment, slot)) return null
+    }
+    return parts
   }
-}
 
-/**
- * The same text in memory of its own. A key is often a piece of a longer text, a session id out of a
- * Cookie header, and V8 keeps the whole of it alive for as long as the piece.
- */
-function ownCopy(key: string): string {
-  const copy = Buffer.from(key, 'latin1').toString('latin1')
-  return copy === key ? copy : Buffer.from(key, 'utf16le').toString('utf16le')
+  #replace(segment: Segment, parts: readonly Segment[]): void {
+    const index = this.#segments.indexOf(segment)
+    this.#segments.splice(index, 1, ...parts)
+    if (this.#handSegment > index) this.#handSegment += parts.length - 1
+    else if (this.#handSegment === index) this.#handSlot = 0
+    for (let entry = 0; entry < this.#directory.length; entry++) {
+      if (this.#directory[entry] !== segment) continue
+      const bits = entry >>> (31 - this.#shift - segment.depth)
+      this.#directory[entry] = (parts.length === 1 ? parts[0] : parts[bits & 1]) as Segment
+    }
+  }
+
+  #doubleDirectory(): void {
+    this.#directory = this.#directory.flatMap((segment) => [segment, segment])
+    this.#shift--
+  }
 }

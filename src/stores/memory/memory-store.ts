@@ -1,66 +1,90 @@
 /*
  * Rule state in this process: one table of keys for each rule, decisions at once. Several processes with
  * such a store each keep their own counts.
+ *
+ * A decision reads the clock once, hashes each different key once, and allocates nothing: what is found
+ * lies in measures that the tables own.
  */
+import type { Measure } from '../../core/algorithm.js'
 import type { Clock } from '../../core/clock.js'
+import type { Key } from '../../core/facts.js'
+import { KeyHasher, type HashOut } from '../../core/hash.js'
 import type { CompiledRule } from '../../core/rule.js'
-import type { Attempt, KeyCounts, Store } from '../store.js'
-import { absentKey, KeyTable } from './key-table.js'
+import type { Findings, KeyCounts, Question, Receipt, Store } from '../store.js'
+import { KeyTable } from './key-table.js'
+
+class MutableFindings implements Findings {
+  allowed = true
+  nowMs = 0
+  readonly measures: Measure[] = []
+}
 
 export class MemoryStore implements Store {
   readonly kind = 'memory'
   readonly #clock: Clock
   readonly #rules: CompiledRule[]
   readonly #tables: KeyTable[]
+  /** The table that a rule counted in, as it was compiled then: receipts outlive changes of their rule. */
+  readonly #tableOfCompiled = new WeakMap<CompiledRule, KeyTable>()
+  readonly #hasher = new KeyHasher()
+  readonly #hash: HashOut = { low: 0, high: 0 }
+  /** The key whose hash lies in `#hash`: rules of one attempt, and attempts in a row, often count the same. */
+  #hashedKind = -1
+  #hashedText = ''
+  readonly #findings = new MutableFindings()
   #sweptAtMs: number
 
   constructor(rules: readonly CompiledRule[], clock: Clock) {
     this.#clock = clock
-    this.#rules = [...rules]
-    this.#tables = rules.map((rule) => new KeyTable(rule.algorithm.slotCount))
+    // By index: candidates come after all rules, in the same order.
+    this.#rules = [...rules, ...rules.flatMap(({ candidates }) => candidates)]
+    this.#tables = this.#rules.map((rule) => new KeyTable(rule))
+    for (const rule of this.#rules) this.#tableOfCompiled.set(rule, this.#tableOf(rule))
     this.#sweptAtMs = clock.monotonicMs()
   }
 
-  decide(attempt: Attempt): void {
-    this.#judge(attempt)
-    this.#settle(attempt, true)
+  decide(question: Question): Findings {
+    this.#judge(question)
+    this.#settle(question, true)
+    return this.#findings
   }
 
-  peek(attempt: Attempt): void {
-    this.#judge(attempt)
-    this.#settle(attempt, false)
+  peek(question: Question): Findings {
+    this.#judge(question)
+    this.#settle(question, false)
+    return this.#findings
   }
 
-  refund(attempt: Attempt): void {
-    for (const [index, rule] of attempt.rules.entries()) {
-      if (rule.strict || rule.mode !== 'enforce' || !attempt.allowed) continue
-      const table = this.#tableOf(rule)
-      if (this.#isStartedAfresh(rule)) continue
-      const at = table.find(attempt.keys[index] as string)
-      if (at === absentKey) continue
-      const keyNowMs = attempt.measures[index]?.keyNowMs ?? attempt.nowMs
-      rule.algorithm.refund(table.state, at, rule, keyNowMs, attempt.cost)
+  refund(receipts: readonly Receipt[]): void {
+    for (const { rule, key, takenAtMs, taken } of receipts) {
+      // What was counted before the rule was started afresh is gone.
+      if (this.#tableOfCompiled.get(rule) !== this.#tableOf(rule)) continue
+      const table = this.#locate(rule, key)
+      if (table.state === table.blank) continue
+      rule.algorithm.refund(table.state, table.slot, rule, takenAtMs, taken)
     }
   }
 
-  adjust(rule: CompiledRule, key: string, delta: number): void {
-    const table = this.#tableOf(rule)
-    const nowMs = this.#clock.monotonicMs()
-    let at = table.find(key)
-    if (at === absentKey) {
+  adjust(rule: CompiledRule, key: Key, delta: number): void {
+    this.#tableOf(rule).time.read(this.#clock.monotonicMs())
+    const table = this.#locate(rule, key)
+    if (table.state === table.blank) {
       if (delta <= 0) return
-      at = table.claim(key, rule, nowMs)
+      table.claim(this.#hash, rule)
+    } else if (delta > 0) {
+      table.reserveEntry(this.#hash, rule)
     }
-    rule.algorithm.adjust(table.state, at, rule, nowMs, delta)
+    rule.algorithm.adjust(table.state, table.slot, rule, table.time, delta)
   }
 
-  reset(rule: CompiledRule, key: string): void {
-    this.#tableOf(rule).forget(key)
+  reset(rule: CompiledRule, key: Key): void {
+    this.#locate(rule, key).forget(this.#hash)
   }
 
   configure(rule: CompiledRule, afresh: boolean): void {
     this.#rules[rule.index] = rule
-    if (afresh) this.#tables[rule.index] = new KeyTable(rule.algorithm.slotCount)
+    if (afresh) this.#tables[rule.index] = new KeyTable(rule)
+    this.#tableOfCompiled.set(rule, this.#tableOf(rule))
   }
 
   keyCounts(rule: CompiledRule): KeyCounts {
@@ -71,7 +95,11 @@ export class MemoryStore implements Store {
     const nowMs = this.#clock.monotonicMs()
     const elapsedMs = Math.max(0, nowMs - this.#sweptAtMs)
     this.#sweptAtMs = nowMs
-    for (const rule of this.#rules) this.#tableOf(rule).sweep(rule, nowMs, elapsedMs)
+    for (const rule of this.#rules) {
+      const table = this.#tableOf(rule)
+      table.time.read(nowMs)
+      table.sweep(rule, elapsedMs)
+    }
   }
 
   close(): void {
@@ -79,51 +107,62 @@ export class MemoryStore implements Store {
   }
 
   /** First step: what would each rule say, and so, may the attempt pass? */
-  #judge(attempt: Attempt): void {
+  #judge({ rules, keys, cost }: Question): void {
+    const findings = this.#findings
     const nowMs = this.#clock.monotonicMs()
-    attempt.nowMs = nowMs
-    attempt.allowed = true
-    for (let index = 0; index < attempt.rules.length; index++) {
-      const rule = attempt.rules[index] as CompiledRule
+    findings.nowMs = nowMs
+    findings.allowed = true
+    for (let index = 0; index < rules.length; index++) {
+      const rule = rules[index] as CompiledRule
       const table = this.#tables[rule.index] as KeyTable
-      const at = table.find(attempt.keys[index] as string)
-      const measure = attempt.measures[index]
-      if (measure === undefined) continue
-      rule.algorithm.judge(table.state, at, rule, nowMs, attempt.cost, measure)
-      if (!measure.allowed && rule.mode === 'enforce') attempt.allowed = false
+      table.time.read(nowMs)
+      this.#hashOf(keys[index] as Key)
+      table.locate(this.#hash)
+      const { measure } = table
+      findings.measures[index] = measure
+      rule.algorithm.judge(table.state, table.slot, rule, table.time, cost, measure)
+      if (!measure.allowed && rule.mode === 'enforce') findings.allowed = false
     }
   }
 
   /** Second step: all or nothing, then the state as it is afterwards. */
-  #settle(attempt: Attempt, counts: boolean): void {
-    for (let index = 0; index < attempt.rules.length; index++) {
-      const rule = attempt.rules[index] as CompiledRule
-      const measure = attempt.measures[index]
-      if (measure === undefined) continue
-      const passes = rule.mode === 'enforce' ? attempt.allowed : measure.allowed
-      const counted = counts && (passes || rule.strict)
-      const key = attempt.keys[index] as string
+  #settle({ rules, keys, cost }: Question, counts: boolean): void {
+    const { allowed } = this.#findings
+    for (let index = 0; index < rules.length; index++) {
+      const rule = rules[index] as CompiledRule
       const table = this.#tables[rule.index] as KeyTable
-      let at = table.find(key)
-      if (counted && at === absentKey) at = table.claim(key, rule, attempt.nowMs)
+      const { measure } = table
+      const passes = rule.mode === 'enforce' ? allowed : measure.allowed
+      const counted = counts && (passes || rule.strict)
+      if (counted) this.#makePlace(table, rule, keys[index] as Key)
       const { algorithm } = rule
-      algorithm.settle(
-        table.state,
-        at,
-        rule,
-        attempt.nowMs,
-        attempt.cost,
-        counted,
-        !passes,
-        measure,
-      )
+      algorithm.settle(table.state, table.slot, rule, table.time, cost, counted, !passes, measure)
     }
   }
 
-  /** Whether the rule has changed since so that what was counted under it is gone. */
-  #isStartedAfresh(rule: CompiledRule): boolean {
-    const now = this.#rules[rule.index]
-    return now?.windowMs !== rule.windowMs || now.algorithm !== rule.algorithm
+  #makePlace(table: KeyTable, rule: CompiledRule, key: Key): void {
+    if (table.state === table.blank) {
+      this.#hashOf(key)
+      table.claim(this.#hash, rule)
+    } else if (rule.algorithm.keepsEntries) {
+      this.#hashOf(key)
+      table.reserveEntry(this.#hash, rule)
+    }
+  }
+
+  #locate(rule: CompiledRule, key: Key): KeyTable {
+    const table = this.#tableOf(rule)
+    this.#hashOf(key)
+    table.locate(this.#hash)
+    return table
+  }
+
+  #hashOf(key: Key): void {
+    const { kind, text } = key
+    if (text === this.#hashedText && kind === this.#hashedKind) return
+    this.#hasher.hash(kind, text, this.#hash)
+    this.#hashedKind = kind
+    this.#hashedText = text
   }
 
   #tableOf(rule: CompiledRule): KeyTable {

@@ -5,10 +5,9 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { compileRules, type RuleOptions } from '../../../src/core/rule.js'
-import { RuleLimiter } from '../../../src/limiter/limiter.js'
+import { RuleLimiter, type Attempt } from '../../../src/limiter/limiter.js'
 import { createLimiter, type Decision, type Limiter } from '../../../src/limiter/index.js'
 import { MemoryStore } from '../../../src/stores/memory/memory-store.js'
-import type { Attempt } from '../../../src/stores/store.js'
 import { manualClock, type ManualClock } from '../../../src/testing/index.js'
 import { epochMs, ipRule, someone } from '../../support/units/limits.js'
 
@@ -354,7 +353,7 @@ describe('refunds and adjustments', () => {
           clock.advance(Math.floor(gap * window))
           const attempt = limiter.attempt(someone, { cost }) as Attempt
           const index = Math.floor(clock.monotonicMs() / window)
-          if (attempt.allowed) counted.push({ attempt, index })
+          if (attempt.decision.allowed) counted.push({ attempt, index })
           if (refund !== null && refund < counted.length) {
             const [given] = counted.splice(refund, 1)
             void limiter.refund(given?.attempt as Attempt)
@@ -363,7 +362,7 @@ describe('refunds and adjustments', () => {
           const intoMs = clock.monotonicMs() % window
           const sum = (of: number) =>
             counted.reduce(
-              (total, entry) => total + (entry.index === of ? entry.attempt.cost : 0),
+              (total, entry) => total + (entry.index === of ? entry.attempt.question.cost : 0),
               0,
             )
           expect(usage()).toBe((sum(now) * window + sum(now - 1) * (window - intoMs)) / window)
@@ -388,7 +387,7 @@ describe('refunds and adjustments', () => {
         for (const { gap, cost, refund, adjust } of taken) {
           clock.advance(gap * window)
           const attempt = limiter.attempt(someone, { cost }) as Attempt
-          if (attempt.allowed) attempts.push(attempt)
+          if (attempt.decision.allowed) attempts.push(attempt)
           const before = usage()
           if (adjust !== 0) void limiter.adjust('ip', someone, adjust)
           const adjusted = usage()
@@ -396,7 +395,9 @@ describe('refunds and adjustments', () => {
           if (refund === null || refund >= attempts.length) continue
           const [given] = attempts.splice(refund, 1)
           void limiter.refund(given as Attempt)
-          expect(usage()).toBeGreaterThanOrEqual(Math.max(0, adjusted - (given?.cost ?? 0) - 1e-9))
+          expect(usage()).toBeGreaterThanOrEqual(
+            Math.max(0, adjusted - (given?.question.cost ?? 0) - 1e-9),
+          )
           expect(usage()).toBeLessThanOrEqual(adjusted)
         }
       }),

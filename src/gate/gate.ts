@@ -21,6 +21,7 @@ import type { Tally } from '../tally/tally.js'
 import { createCounting } from './counting.js'
 import type { Gate } from './gate-api.js'
 import { metricSources } from './metric-sources.js'
+import { noteRules } from './notices.js'
 import { checkOptions, type GateOptions } from './options.js'
 import { version } from './version.js'
 
@@ -45,14 +46,7 @@ export function createGate(given: GateOptions): GateParts {
   const clock = options.clock ?? systemClock
   const logger = options.logger ?? defaultLogger()
   const rules = compileRules(options.rules)
-  for (const { name, windowMs } of rules) {
-    if (windowMs >= 1_000) continue
-    const meant = `${windowMs}s`
-    logger.warn(
-      { rule: name, windowMs, meant },
-      'a window below a second: a bare number is milliseconds',
-    )
-  }
+  noteRules(rules, logger)
   const calendar = createCalendar(options.timeZone, options.weekStartsOn)
   const exposition = createExposition(options.registry)
   const counting = createCounting({ path: options.database, rules, calendar, clock, logger })

@@ -1,7 +1,7 @@
 /*
  * The keys of one rule and their state, under a seeded hash: no text is kept. The table is a directory of
  * segments by the leading bits of the hash (extendible hashing): a segment that is full splits in two, all
- * others stay as they are, so growing to any size never moves more than 2,048 keys at once. A JavaScript
+ * others stay as they are, so growing to any size never moves more than 16,384 keys at once. A JavaScript
  * Map would throw at 2^24 keys and stall for a second long before.
  *
  * The table is bounded. At `maxKeys` room is made among the keys nearest to the new one: what has expired
@@ -18,7 +18,10 @@ import type { KeyCounts } from '../store.js'
 import { noSlot, Segment } from './segment.js'
 
 const slotCountAtStart = 16
-const slotCountMax = 2_048
+/** Up to this a segment doubles; then it grows by a quarter of it, and splits at twice as many. */
+const slotCountDoubled = 8_192
+const slotCountMax = 2 * slotCountDoubled
+const slotCountStep = slotCountDoubled / 4
 /** Keys looked at when room is made: at least so many, and at most, in search of one that is not exhausted. */
 const neighbourCountMin = 16
 const neighbourCountMax = 128
@@ -226,15 +229,18 @@ export class KeyTable {
     return measure
   }
 
-  /** Doubles a small segment, splits a large one. */
+  /** Enlarges a segment, or splits one that has grown enough: so all stay between 70 and 92 % full. */
   #growSegment(segment: Segment): void {
     const { slotCount, depth } = segment
     const isSplit = slotCount >= slotCountMax
     if (isSplit && depth === 32 - this.#shift) this.#doubleDirectory()
-    let partSlotCount = isSplit ? slotCount : slotCount * 2
+    let partSlotCount = largerThan(isSplit ? slotCountDoubled : slotCount)
     let parts = this.#parts(segment, isSplit, partSlotCount)
-    // Half full, a part has no room for a key with a chance of next to nothing; then it is made larger.
-    while (parts === null) parts = this.#parts(segment, isSplit, (partSlotCount *= 2))
+    // A key may have no room in its part all the same, with a chance of next to nothing.
+    while (parts === null) {
+      partSlotCount = largerThan(partSlotCount)
+      parts = this.#parts(segment, isSplit, partSlotCount)
+    }
     this.#replace(segment, parts)
   }
 
@@ -267,4 +273,9 @@ export class KeyTable {
     this.#directory = this.#directory.flatMap((segment) => [segment, segment])
     this.#shift--
   }
+}
+
+/** The next size of a segment. */
+function largerThan(slotCount: number): number {
+  return slotCount < slotCountDoubled ? 2 * slotCount : slotCount + slotCountStep
 }

@@ -13,6 +13,10 @@ import type { EntryPool } from '../../core/entry-pool.js'
 export const bucketSize = 8
 export const noSlot = -1
 
+const perWord = 2 ** -32
+/** 2^32 over the golden ratio, made odd: Knuth's multiplicative hashing. */
+const spreader = 0x9e3779b1
+
 export class Segment implements KeyState {
   readonly words: Uint32Array
   readonly doubles: Float64Array
@@ -23,10 +27,10 @@ export class Segment implements KeyState {
   /** How many leading bits of the high word all keys here share. */
   readonly depth: number
   readonly #wordCount: number
-  readonly #mask: number
+  readonly #bucketCount: number
   used = 0
 
-  /** @param slotCount a power of two, at least 16. */
+  /** @param slotCount a multiple of eight, at least 16. */
   constructor(
     slotCount: number,
     { wordCount, hasHalf }: Algorithm,
@@ -36,23 +40,27 @@ export class Segment implements KeyState {
     this.slotCount = slotCount
     this.depth = depth
     this.entries = entries
-    this.#hashes = new Uint32Array(2 * slotCount)
-    const evenWords = slotCount * wordCount + ((slotCount * wordCount) % 2)
-    this.words = new Uint32Array(evenWords)
-    this.doubles = new Float64Array(this.words.buffer)
-    this.halves = new Uint16Array(hasHalf ? slotCount : 0)
+    // One buffer for all: each is one more thing for the collector to trace, and there are thousands.
+    const stateWords = slotCount * wordCount
+    const halfCount = hasHalf ? slotCount : 0
+    const hashBytes = 8 * slotCount
+    const buffer = new ArrayBuffer(hashBytes + 4 * stateWords + 2 * halfCount)
+    this.#hashes = new Uint32Array(buffer, 0, 2 * slotCount)
+    this.words = new Uint32Array(buffer, hashBytes, stateWords)
+    this.doubles = new Float64Array(buffer, hashBytes, stateWords / 2)
+    this.halves = new Uint16Array(buffer, hashBytes + 4 * stateWords, halfCount)
     this.#wordCount = wordCount
-    this.#mask = slotCount / bucketSize - 1
+    this.#bucketCount = slotCount / bucketSize
   }
 
   /** The slot of a key, or `noSlot`. */
   find(low: number, high: number): number {
     const hashes = this.#hashes
-    let at = (low & this.#mask) * bucketSize * 2
+    let at = this.#firstBucket(low) * 2
     for (let end = at + bucketSize * 2; at < end; at += 2) {
       if (hashes[at] === low && hashes[at + 1] === high) return at >>> 1
     }
-    at = (otherBits(low, high) & this.#mask) * bucketSize * 2
+    at = this.#secondBucket(high) * 2
     for (let end = at + bucketSize * 2; at < end; at += 2) {
       if (hashes[at] === low && hashes[at + 1] === high) return at >>> 1
     }
@@ -70,8 +78,8 @@ export class Segment implements KeyState {
 
   /** Puts a key that is not here into a free slot, its state as it was left: zeros. `noSlot`: it is full. */
   insert(low: number, high: number): number {
-    const first = (low & this.#mask) * bucketSize
-    const second = (otherBits(low, high) & this.#mask) * bucketSize
+    const first = this.#firstBucket(low)
+    const second = this.#secondBucket(high)
     // The first wherever it can be: there it is found at once.
     let slot = this.#freeIn(first)
     if (slot === noSlot) slot = this.#freeIn(second)
@@ -106,7 +114,7 @@ export class Segment implements KeyState {
 
   /** The two slots at which the buckets of a key begin. */
   bucketsOf(low: number, high: number): [first: number, second: number] {
-    return [(low & this.#mask) * bucketSize, (otherBits(low, high) & this.#mask) * bucketSize]
+    return [this.#firstBucket(low), this.#secondBucket(high)]
   }
 
   /** Both buckets are full: a key that has room in its other bucket moves there. */
@@ -125,6 +133,17 @@ export class Segment implements KeyState {
       }
     }
     return noSlot
+  }
+
+  /** The slot at which a key's first bucket begins: its word as a share of all there are. */
+  #firstBucket(low: number): number {
+    return Math.floor(low * this.#bucketCount * perWord) * bucketSize
+  }
+
+  /** Of the other word, spread first: its leading bits choose the segment and are the same here. */
+  #secondBucket(high: number): number {
+    const spread = Math.imul(high, spreader) >>> 0
+    return Math.floor(spread * this.#bucketCount * perWord) * bucketSize
   }
 
   #write(slot: number, low: number, high: number): void {
@@ -152,9 +171,4 @@ export class Segment implements KeyState {
     }
     return noSlot
   }
-}
-
-/** Bits for the second bucket: not those of the first, nor the leading ones that choose the segment. */
-function otherBits(low: number, high: number): number {
-  return high ^ (low >>> 13)
 }

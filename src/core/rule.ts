@@ -3,7 +3,7 @@
  * the start by name, so that nothing is silently unlimited.
  */
 import type { Algorithm } from './algorithm.js'
-import { algorithms, laterAlgorithms } from './algorithms/index.js'
+import { algorithms } from './algorithms/index.js'
 import type { Mode } from './decision.js'
 import { formatDuration, parseDuration } from './duration.js'
 import { shown, TallygateError } from './errors.js'
@@ -255,7 +255,6 @@ function hint(field: string, value: unknown): string {
   if (field === 'mode' && /^(off|no|none|disable)$/i.test(word)) return ', did you mean disabled?'
   if (field === 'mode' && /dry|log|observe|test/i.test(word)) return ', did you mean shadow?'
   const isLater =
-    (field === 'algorithm' && laterAlgorithms.includes(word)) ||
     (field === 'key' &&
       (typeof value === 'function' || Array.isArray(value) || word.startsWith('header:'))) ||
     (field === 'limit' && typeof value === 'function')

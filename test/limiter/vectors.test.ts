@@ -2,46 +2,12 @@
  * The traces of an independent program, exact to the last digit, through the public limiter. Exponential:
  * usage to one part in 10^9, the wait to within 1 ms and allowed then.
  */
-import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { createLimiter } from '../../src/limiter/index.js'
 import { manualClock } from '../../src/testing/index.js'
 import { algorithmNames } from '../support/algorithm-harness.js'
 import { ipRule, someone } from '../support/units/limits.js'
-
-interface Step {
-  at: number
-  cost: number
-  allowed: boolean
-  /** Left open where it hangs on the last bit. */
-  remaining?: number
-  retryAfterMs: number | null
-  usage?: number
-}
-
-interface Trace {
-  algorithm: string
-  limit: number
-  window: number
-  strict: boolean
-  burst?: number
-  /** 0 for none. */
-  minInterval?: number
-  steps: Step[]
-}
-
-const traceCounts: Record<string, number> = {
-  'sliding-window': 18,
-  'fixed-window': 17,
-  'rolling-window': 17,
-  exponential: 17,
-  'token-bucket': 17,
-}
-
-const tracesOf = (algorithm: string) => {
-  const file = new URL(`../vectors/${algorithm}.json`, import.meta.url)
-  return JSON.parse(readFileSync(file, 'utf8')) as Trace[]
-}
+import { traceCounts, tracesOf, type Trace } from '../support/traces.js'
 
 const limiterOf = ({ algorithm, limit, window, strict, burst, minInterval = 0, steps }: Trace) => {
   const clock = manualClock(steps[0]?.at)

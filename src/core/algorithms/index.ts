@@ -15,6 +15,3 @@ export const algorithms: ReadonlyMap<string, Algorithm> = new Map(
     algorithm,
   ]),
 )
-
-/** Named by the contract and not here yet: a rule that asks for one is told so. */
-export const laterAlgorithms: readonly string[] = []

@@ -2,42 +2,9 @@
  * The traces of an independent program, exact to the last digit, straight through each algorithm.
  * Exponential: usage to one part in 10^9, the wait to within 1 ms and allowed then.
  */
-import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { algorithmNames, OneKey } from '../../support/algorithm-harness.js'
-
-interface Step {
-  at: number
-  cost: number
-  allowed: boolean
-  /** Left open where it hangs on the last bit. */
-  remaining?: number
-  retryAfterMs: number | null
-  usage?: number
-}
-
-interface Trace {
-  algorithm: string
-  limit: number
-  window: number
-  strict: boolean
-  burst?: number
-  minInterval?: number
-  steps: Step[]
-}
-
-const traceCounts: Record<string, number> = {
-  'sliding-window': 18,
-  'fixed-window': 17,
-  'rolling-window': 17,
-  exponential: 17,
-  'token-bucket': 17,
-}
-
-function tracesOf(algorithm: string): Trace[] {
-  const file = new URL(`../../vectors/${algorithm}.json`, import.meta.url)
-  return JSON.parse(readFileSync(file, 'utf8')) as Trace[]
-}
+import { traceCounts, tracesOf, type Trace } from '../../support/traces.js'
 
 function keyOf(trace: Trace): OneKey {
   return new OneKey({

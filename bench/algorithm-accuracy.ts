@@ -33,7 +33,6 @@ class Key {
     this.state = {
       words: new Uint32Array(buffer),
       doubles: new Float64Array(buffer),
-      halves: new Uint16Array(1),
       entries: algorithm.keepsEntries ? new EntryPool() : null,
     }
   }

@@ -1,11 +1,11 @@
 /*
- * The contract of a limiting algorithm: pure steps over numbers. A key's state lies in one slot of a slab:
- * `wordCount` words of 32 bits, and 16 bits more where `hasHalf`; all zeros are a key never seen. An
- * attempt takes two steps, because several rules decide together: `judge` each rule, then `settle` each
- * with what they decided.
+ * The contract of a limiting algorithm: pure steps over numbers. A key's state is `wordCount` words of a
+ * slab, from the index `at` on; all zeros are a key never seen. An attempt takes two steps, because several
+ * rules decide together: `judge` each rule, then `settle` each with what they decided.
  *
  * Nothing here allocates, reads a clock, or looks at an option: the caller owns the slab, the time of the
- * rule and `out`. `doubles` lies over the same memory as `words`.
+ * rule and `out`. `doubles` lies over the same memory as `words`, so
+ * the double of the words `at` and `at + 1` is `doubles[at >>> 1]`: `at` is always even.
  */
 import type { EntryPool } from './entry-pool.js'
 import type { CompiledRule } from './rule.js'
@@ -14,8 +14,6 @@ import type { RuleTime } from './rule-time.js'
 export interface KeyState {
   readonly words: Uint32Array
   readonly doubles: Float64Array
-  /** One a slot, where the algorithm asks for it. */
-  readonly halves: Uint16Array
   /** Entries of logs that have no fixed size; null where the algorithm keeps none. */
   readonly entries: EntryPool | null
 }
@@ -60,30 +58,28 @@ export function blankMeasure(): Measure {
 
 export interface Algorithm {
   readonly name: string
-  /** 32-bit words of state a key takes; an even number where it reads doubles. */
+  /** 32-bit words of state a key takes: an even number. */
   readonly wordCount: number
-  /** Whether a key takes 16 bits more. */
-  readonly hasHalf: boolean
   /** Whether its state refers to entries of a pool. */
   readonly keepsEntries: boolean
-  /** Goes over to the key's own time, see `RuleTime`; before anything else is asked about the key. */
-  align(state: KeyState, slot: number, time: RuleTime): void
+  /** Goes over to the key's own time, see `RuleTime`; what takes a time below does so by itself. */
+  align(state: KeyState, at: number, time: RuleTime): void
   /** Would an attempt of this cost fit now? Reads the state, writes only `out`. */
   judge(
     state: KeyState,
-    slot: number,
+    at: number,
     rule: CompiledRule,
     time: RuleTime,
     cost: number,
     out: Measure,
   ): void
   /**
-   * After `judge` on the same state: writes the cost if it is `counted`, and reports the state as it is
+   * After `judge` on the same state, at the same time: writes the cost if it is `counted`, and reports the state as it is
    * then; where the attempt as a whole was `declined`, with this rule's wait for the same attempt.
    */
   settle(
     state: KeyState,
-    slot: number,
+    at: number,
     rule: CompiledRule,
     time: RuleTime,
     cost: number,
@@ -92,13 +88,13 @@ export interface Algorithm {
     out: Measure,
   ): void
   /** Adds to the usage now (`delta` > 0) or takes off it, never below 0 nor into another window. */
-  adjust(state: KeyState, slot: number, rule: CompiledRule, time: RuleTime, delta: number): void
+  adjust(state: KeyState, at: number, rule: CompiledRule, time: RuleTime, delta: number): void
   /** Takes back what an attempt took at `takenAtMs`, where it was counted, if that still weighs. */
-  refund(state: KeyState, slot: number, rule: CompiledRule, takenAtMs: number, taken: number): void
+  refund(state: KeyState, at: number, rule: CompiledRule, takenAtMs: number, taken: number): void
   /** Is the state no different from that of a key never seen? */
-  isExpired(state: KeyState, slot: number, rule: CompiledRule, time: RuleTime): boolean
+  isExpired(state: KeyState, at: number, rule: CompiledRule, time: RuleTime): boolean
   /** Gives back what the state holds outside the slab, before its row is cleared. */
-  release(state: KeyState, slot: number): void
+  release(state: KeyState, at: number): void
 }
 
 /** Nothing lies outside the slab: for algorithms whose state is the row itself. */

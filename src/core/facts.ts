@@ -1,9 +1,8 @@
 /*
- * What is known of a request when a rule asks whom to count, and the key that follows from it. A key is a
- * kind and a text: keys of different kinds never meet, so an address and a session never share one,
- * whatever their texts are.
+ * What is known of a request when a rule asks whom to count, and the question that follows from it: which
+ * rules apply, and under which keys.
  */
-import { clientAddress } from './address.js'
+import { keyKinds, type Key, type KeyMaker } from './key.js'
 import type { CompiledRule } from './rule.js'
 
 /** All optional: a rule whose key is not there does as its `absent` says. */
@@ -19,17 +18,6 @@ export interface Facts {
   keys?: Readonly<Record<string, string>> | undefined
 }
 
-export const keyKinds = { global: 0, address: 1, session: 2, given: 3 } as const
-
-/** Whom a rule counts. */
-export interface Key {
-  /** One of `keyKinds`. */
-  readonly kind: number
-  readonly text: string
-}
-
-const everybody: Key = { kind: keyKinds.global, text: '' }
-
 /** One thing asked of a store: the rules that apply, whom each counts, and at what cost. */
 export interface Question {
   /** In the order of the configuration. */
@@ -42,56 +30,54 @@ export interface Question {
 
 /**
  * Which of these rules apply, and under which keys. Rules that count the same client get the same key
- * object, so that a store hashes it once; where all apply, `rules` is the list that was given.
+ * object; where all apply, `rules` is the list that was given.
  */
-export function questionOf(rules: readonly CompiledRule[], facts: Facts, cost: number): Question {
-  const keys: Key[] = []
+export function questionOf(
+  rules: readonly CompiledRule[],
+  facts: Facts,
+  cost: number,
+  maker: KeyMaker,
+): Question {
+  // Its length at once: a list that is pushed to gets room for seventeen.
+  const keys = Array<Key>(rules.length)
+  let count = 0
   let applied: CompiledRule[] | null = null
-  let address: Key | null = null
-  let addressPrefix = 0
+  let session: Key | null = null
   for (let index = 0; index < rules.length; index++) {
     const rule = rules[index] as CompiledRule
-    let key = ownKey(rule, facts)
-    if (key === null && countsAddress(rule) && isThere(facts.ip)) {
-      if (address === null || addressPrefix !== rule.ipv6Prefix) {
-        address = addressKey(facts.ip, rule.ipv6Prefix)
-        addressPrefix = rule.ipv6Prefix
+    let key = givenKey(rule, facts, maker)
+    if (key === null) {
+      if (rule.key === 'global') key = maker.everybody
+      else if (rule.key === 'session' && isThere(facts.session)) {
+        key = session ??= maker.of(keyKinds.session, textOf(facts.session))
+      } else if (countsAddress(rule) && isThere(facts.ip)) {
+        key = maker.address(textOf(facts.ip), rule.ipv6Prefix)
       }
-      key = address
     }
     if (key === null) {
       applied ??= rules.slice(0, index)
       continue
     }
-    keys.push(key)
+    keys[count++] = key
     applied?.push(rule)
   }
+  if (applied !== null) keys.length = count
   return { rules: applied ?? rules, keys, cost }
 }
 
 /** The key that a rule counts these facts under; null: the rule does not apply. */
-export function keyOf(rule: CompiledRule, facts: Facts): Key | null {
-  return questionOf([rule], facts, 1).keys[0] ?? null
+export function keyOf(rule: CompiledRule, facts: Facts, maker: KeyMaker): Key | null {
+  return questionOf([rule], facts, 1, maker).keys[0] ?? null
 }
 
-function ownKey(rule: CompiledRule, facts: Facts): Key | null {
-  const { keys, session } = facts
-  if (isThere(keys) && Object.hasOwn(keys, rule.name) && isThere(keys[rule.name])) {
-    return { kind: keyKinds.given, text: textOf(keys[rule.name]) }
-  }
-  if (rule.key === 'global') return everybody
-  if (rule.key === 'session' && isThere(session)) {
-    return { kind: keyKinds.session, text: textOf(session) }
-  }
-  return null
+/** `keys` of the facts takes precedence over what the rule's `key` would find. */
+function givenKey(rule: CompiledRule, { keys }: Facts, maker: KeyMaker): Key | null {
+  if (!isThere(keys) || !Object.hasOwn(keys, rule.name) || !isThere(keys[rule.name])) return null
+  return maker.of(keyKinds.given, textOf(keys[rule.name]))
 }
 
 function countsAddress(rule: CompiledRule): boolean {
   return rule.key === 'ip' || rule.absent === 'address'
-}
-
-function addressKey(ip: unknown, ipv6Prefix: number): Key {
-  return { kind: keyKinds.address, text: clientAddress(textOf(ip), ipv6Prefix) }
 }
 
 /** Callers without types hand in null for "none", and numbers for ids: neither may throw on a request. */

@@ -11,14 +11,10 @@ import { createHash, randomBytes } from 'node:crypto'
 
 export const hashedLengthMax = 64
 
-/** The two words of the last hash. */
-export interface HashOut {
-  /** Never 0, by which tables know a free slot. */
-  low: number
-  high: number
-}
-
 export class KeyHasher {
+  /** The words of the last hash, as signed integers. `low` is never 0, by which tables know a free row. */
+  low = 0
+  high = 0
   readonly #first: Int32Array
   readonly #second: Int32Array
 
@@ -30,11 +26,11 @@ export class KeyHasher {
   }
 
   /**
-   * Hashes a key; the same text under another kind is another key.
+   * Hashes a key, into `low` and `high`; the same text under another kind is another key.
    *
    * @param kind a small whole number.
    */
-  hash(kind: number, text: string, out: HashOut): void {
+  hash(kind: number, text: string): void {
     const isLong = text.length > hashedLengthMax
     const hashed = isLong ? digestOf(text) : text
     const { length } = hashed
@@ -53,8 +49,8 @@ export class KeyHasher {
     // Each word takes part in the other, then each is mixed in a way that can be undone.
     low = mix(low ^ ((high >>> 15) | (high << 17)))
     high = mix(high ^ low)
-    out.low = low === 0 ? 1 : low >>> 0
-    out.high = high >>> 0
+    this.low = low === 0 ? 1 : low
+    this.high = high
   }
 }
 

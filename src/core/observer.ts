@@ -3,7 +3,7 @@
  * path for every attempt, so an observer adds to slots it has already and does nothing else.
  */
 import type { Measure } from './algorithm.js'
-import type { Key } from './facts.js'
+import type { Key } from './key.js'
 import type { CompiledRule } from './rule.js'
 
 export interface DecisionObserver {

@@ -43,9 +43,14 @@ export class RuleTime {
       this.lagMs = lastMs - this.clockMs
       this.startMs = startOf(lastMs, this.windowMs)
       this.elapsedMs = lastMs - this.startMs
-    } else if (this.lagMs !== 0) {
-      this.#follow()
+    } else {
+      this.alignToClock()
     }
+  }
+
+  /** Goes over to the time of a key that has none of its own. */
+  alignToClock(): void {
+    if (this.lagMs !== 0) this.#follow()
   }
 
   #follow(): void {

@@ -6,7 +6,8 @@
 import type { Measure } from '../core/algorithm.js'
 import type { Decision } from '../core/decision.js'
 import { shown, TallygateError } from '../core/errors.js'
-import { keyOf, questionOf, type Facts, type Key } from '../core/facts.js'
+import { keyOf, questionOf, type Facts } from '../core/facts.js'
+import { KeyMaker, type Key } from '../core/key.js'
 import type { DecisionObserver } from '../core/observer.js'
 import { compileRule, type CompiledRule, type RuleOptions } from '../core/rule.js'
 import type { Answer, Findings, KeyCounts, Question, Receipt, Store } from '../stores/store.js'
@@ -51,6 +52,7 @@ export class RuleLimiter {
   readonly #options: RuleOptions[]
   readonly #rules: CompiledRule[]
   readonly #observer: DecisionObserver | null
+  readonly #keys = new KeyMaker()
   #groups: RuleGroups
 
   /** `options` are the rules as written, of which `rules` were compiled. */
@@ -112,7 +114,7 @@ export class RuleLimiter {
   /** Forgets one key of a rule, and what its candidates know of it. */
   reset(name: string, facts: Facts): Answer<void> {
     const rule = this.rule(name)
-    const key = keyOf(rule, facts)
+    const key = keyOf(rule, facts, this.#keys)
     return key === null ? undefined : this.#forEach(rule, (each) => this.store.reset(each, key))
   }
 
@@ -126,7 +128,7 @@ export class RuleLimiter {
       throw new RangeError(`Cannot adjust '${name}': delta must be whole: received ${shown(delta)}`)
     }
     const rule = this.rule(name)
-    const key = keyOf(rule, facts)
+    const key = keyOf(rule, facts, this.#keys)
     if (key === null) return undefined
     return this.#forEach(rule, (each) => this.store.adjust(each, key, delta))
   }
@@ -206,7 +208,7 @@ export class RuleLimiter {
         `Cannot decide: cost must be a whole number from 0: received ${shown(cost)}`,
       )
     }
-    return questionOf(cost === 0 ? noRules : this.#rulesFor(options), facts, cost)
+    return questionOf(cost === 0 ? noRules : this.#rulesFor(options), facts, cost, this.#keys)
   }
 
   #rulesFor(options: AttemptOptions | undefined): readonly CompiledRule[] {

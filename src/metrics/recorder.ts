@@ -5,7 +5,7 @@
  */
 import type { Measure } from '../core/algorithm.js'
 import { outcomes, verdicts } from '../core/decision.js'
-import type { Key } from '../core/facts.js'
+import type { Key } from '../core/key.js'
 import type { DecisionObserver } from '../core/observer.js'
 import type { CompiledRule } from '../core/rule.js'
 import { labelValues } from './table.js'

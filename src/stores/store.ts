@@ -5,7 +5,8 @@
  * with a promise, and nothing else differs.
  */
 import type { Measure } from '../core/algorithm.js'
-import type { Key, Question } from '../core/facts.js'
+import type { Question } from '../core/facts.js'
+import type { Key } from '../core/key.js'
 import type { CompiledRule } from '../core/rule.js'
 
 export type Answer<T> = T | Promise<T>
@@ -48,8 +49,11 @@ export interface Store {
   /** Puts a changed rule in the place of the one with its index; `afresh` forgets its state. */
   configure(rule: CompiledRule, afresh: boolean): void
   keyCounts(rule: CompiledRule): KeyCounts
-  /** Called about once a second: frees what has expired, a bounded number of keys a call. */
-  sweep(): void
+  /**
+   * Called about once a second: frees what has expired, a bounded number of keys a call. Whether more is
+   * due: then it wants to be called again soon, after others have had their turn.
+   */
+  sweep(): boolean
   close(): Answer<void>
 }
 

@@ -50,24 +50,23 @@ export function ruleOf(options: HarnessOptions): CompiledRule {
 }
 
 /** A row in the middle of three, so that a write outside it shows. */
-export function stateOf(rule: CompiledRule): { state: KeyState; slot: number } {
-  const { wordCount, hasHalf, keepsEntries } = rule.algorithm
-  const buffer = new ArrayBuffer(8 * Math.ceil((3 * wordCount) / 2))
+export function stateOf(rule: CompiledRule): { state: KeyState; at: number } {
+  const { wordCount, keepsEntries } = rule.algorithm
+  const buffer = new ArrayBuffer(4 * 3 * wordCount)
   return {
     state: {
       words: new Uint32Array(buffer),
       doubles: new Float64Array(buffer),
-      halves: new Uint16Array(hasHalf ? 3 : 0),
       entries: keepsEntries ? new EntryPool() : null,
     },
-    slot: 1,
+    at: wordCount,
   }
 }
 
 export class OneKey {
   rule: CompiledRule
   readonly state: KeyState
-  readonly slot: number
+  readonly at: number
   readonly time: RuleTime
   readonly #options: HarnessOptions
   readonly #history: ((key: OneKey) => void)[] = []
@@ -75,9 +74,9 @@ export class OneKey {
   constructor(options: HarnessOptions) {
     this.#options = options
     this.rule = ruleOf(options)
-    const { state, slot } = stateOf(this.rule)
+    const { state, at } = stateOf(this.rule)
     this.state = state
-    this.slot = slot
+    this.at = at
     this.time = new RuleTime(options.windowMs)
   }
 
@@ -96,22 +95,22 @@ export class OneKey {
   adjust(atMs: number, delta: number): void {
     this.#history.push((key) => key.adjust(atMs, delta))
     this.#align(atMs)
-    this.rule.algorithm.adjust(this.state, this.slot, this.rule, this.time, delta)
+    this.rule.algorithm.adjust(this.state, this.at, this.rule, this.time, delta)
   }
 
   refund({ takenAtMs, taken }: Measure): void {
     this.#history.push((key) => key.refund({ ...blankMeasure(), takenAtMs, taken }))
-    this.rule.algorithm.refund(this.state, this.slot, this.rule, takenAtMs, taken)
+    this.rule.algorithm.refund(this.state, this.at, this.rule, takenAtMs, taken)
   }
 
   isExpired(atMs: number): boolean {
     this.#history.push((key) => key.isExpired(atMs))
     this.#align(atMs)
-    return this.rule.algorithm.isExpired(this.state, this.slot, this.rule, this.time)
+    return this.rule.algorithm.isExpired(this.state, this.at, this.rule, this.time)
   }
 
   release(): void {
-    this.rule.algorithm.release(this.state, this.slot)
+    this.rule.algorithm.release(this.state, this.at)
   }
 
   configure(change: Partial<CompiledRule>): void {
@@ -131,7 +130,7 @@ export class OneKey {
     const pool = this.state.entries
     if (pool === null) return []
     const list = []
-    let entry = this.state.words[this.slot * this.rule.algorithm.wordCount] ?? noEntry
+    let entry = this.state.words[this.at] ?? noEntry
     while (entry !== noEntry) {
       list.push({ timeMs: pool.timeOf(entry), cost: pool.costOf(entry) })
       entry = pool.nextOf(entry)
@@ -142,7 +141,7 @@ export class OneKey {
   /** All there is of the key's state, to compare. */
   snapshot(): { words: number[]; entries: object[]; entryCount: number } {
     return {
-      words: [...this.state.words, ...this.state.halves],
+      words: [...this.state.words],
       entries: this.entries(),
       entryCount: this.state.entries?.count ?? 0,
     }
@@ -150,26 +149,24 @@ export class OneKey {
 
   /** Whether the guard rows on either side are as they were. */
   get isInBounds(): boolean {
-    const { wordCount } = this.rule.algorithm
-    const [before, , after] = this.state.halves
-    const isClear = (before ?? 0) === 0 && (after ?? 0) === 0
+    const end = this.at + this.rule.algorithm.wordCount
     return [...this.state.words].every(
-      (word, index) => Math.floor(index / wordCount) === this.slot || (isClear && word === 0),
+      (word, index) => (index >= this.at && index < end) || word === 0,
     )
   }
 
   #align(atMs: number): void {
     this.time.read(atMs)
-    this.rule.algorithm.align(this.state, this.slot, this.time)
+    this.rule.algorithm.align(this.state, this.at, this.time)
   }
 
   #decide(atMs: number, cost: number, counts: boolean): Measure {
-    const { state, slot, rule, time } = this
+    const { state, at, rule, time } = this
     const out = blankMeasure()
     this.#align(atMs)
-    rule.algorithm.judge(state, slot, rule, time, cost, out)
+    rule.algorithm.judge(state, at, rule, time, cost, out)
     const counted = counts && (out.allowed || rule.strict)
-    rule.algorithm.settle(state, slot, rule, time, cost, counted, !out.allowed, out)
+    rule.algorithm.settle(state, at, rule, time, cost, counted, !out.allowed, out)
     return out
   }
 }

@@ -14,7 +14,7 @@
  *
  * View between the steps: view0 last, view1 rate, as they are in the state.
  */
-import { releaseNothing, type Algorithm, type Measure } from '../algorithm.js'
+import { releaseNothing, type Algorithm, type KeyState, type Measure } from '../algorithm.js'
 import type { CompiledRule } from '../rule.js'
 import type { RuleTime } from '../rule-time.js'
 
@@ -29,23 +29,20 @@ const newtonStepsMax = 24
 export const exponential: Algorithm = {
   name: 'exponential',
   wordCount: 4,
-  hasHalf: false,
   keepsEntries: false,
 
-  align({ doubles }, slot, time) {
-    // A blank record has no time of its own.
-    if (doubles[slot * 2 + RATE] === 0) time.alignTo(-Infinity)
-    else time.alignTo(doubles[slot * 2 + LAST] as number)
-  },
+  align,
 
-  judge({ doubles }, slot, rule, time, cost, out) {
-    out.view0 = doubles[slot * 2 + LAST] as number
-    out.view1 = doubles[slot * 2 + RATE] as number
+  judge(state, at, rule, time, cost, out) {
+    align(state, at, time)
+    const { doubles } = state
+    out.view0 = doubles[(at >>> 1) + LAST] as number
+    out.view1 = doubles[(at >>> 1) + RATE] as number
     out.takenAtMs = time.nowMs
     out.allowed = fitsThen(out, rule, cost)
   },
 
-  settle({ doubles }, slot, rule, time, cost, counted, declined, out) {
+  settle({ doubles }, at, rule, time, cost, counted, declined, out) {
     out.takenAtMs = time.nowMs
     out.taken = 0
     if (counted) {
@@ -54,8 +51,8 @@ export const exponential: Algorithm = {
       out.usage = rate
       out.view0 = time.nowMs
       out.view1 = rate
-      doubles[slot * 2 + LAST] = time.nowMs
-      doubles[slot * 2 + RATE] = rate
+      doubles[(at >>> 1) + LAST] = time.nowMs
+      doubles[(at >>> 1) + RATE] = rate
     }
     out.remaining = Math.max(0, Math.floor(rule.capacity - out.usage))
     out.resetMs = 0
@@ -65,30 +62,40 @@ export const exponential: Algorithm = {
   },
 
   /** A penalty is recorded now; a relief leaves `last`, or the next attempt would weigh more for it. */
-  adjust({ doubles }, slot, rule, time, delta) {
-    const last = doubles[slot * 2 + LAST] as number
-    const usage = usageAt(last, doubles[slot * 2 + RATE] as number, rule, time.nowMs)
+  adjust(state, at, rule, time, delta) {
+    align(state, at, time)
+    const { doubles } = state
+    const last = doubles[(at >>> 1) + LAST] as number
+    const usage = usageAt(last, doubles[(at >>> 1) + RATE] as number, rule, time.nowMs)
     const adjusted = Math.min(Math.max(0, usage + delta), rateMax)
     const isKept = delta < 0 && adjusted > 0
-    doubles[slot * 2 + LAST] = isKept ? last : time.nowMs
-    doubles[slot * 2 + RATE] = isKept
+    doubles[(at >>> 1) + LAST] = isKept ? last : time.nowMs
+    doubles[(at >>> 1) + RATE] = isKept
       ? adjusted * Math.exp((time.nowMs - last) / rule.windowMs)
       : adjusted
   },
 
-  refund({ doubles }, slot, rule, takenAtMs, taken) {
-    const sinceMs = (doubles[slot * 2 + LAST] as number) - takenAtMs
+  refund({ doubles }, at, rule, takenAtMs, taken) {
+    const sinceMs = (doubles[(at >>> 1) + LAST] as number) - takenAtMs
     if (sinceMs < 0) return
-    const rate = doubles[slot * 2 + RATE] as number
-    doubles[slot * 2 + RATE] = Math.max(0, rate - taken * Math.exp(-sinceMs / rule.windowMs))
+    const rate = doubles[(at >>> 1) + RATE] as number
+    doubles[(at >>> 1) + RATE] = Math.max(0, rate - taken * Math.exp(-sinceMs / rule.windowMs))
   },
 
-  isExpired({ doubles }, slot, rule, time) {
-    const last = doubles[slot * 2 + LAST] as number
-    return usageAt(last, doubles[slot * 2 + RATE] as number, rule, time.nowMs) < negligible
+  isExpired(state, at, rule, time) {
+    align(state, at, time)
+    const { doubles } = state
+    const last = doubles[(at >>> 1) + LAST] as number
+    return usageAt(last, doubles[(at >>> 1) + RATE] as number, rule, time.nowMs) < negligible
   },
 
   release: releaseNothing,
+}
+
+function align({ doubles }: KeyState, at: number, time: RuleTime): void {
+  // A blank record has no time of its own.
+  if (doubles[(at >>> 1) + RATE] === 0) time.alignToClock()
+  else time.alignTo(doubles[(at >>> 1) + LAST] as number)
 }
 
 /** What a record weighs at a time. */

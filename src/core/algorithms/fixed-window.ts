@@ -3,8 +3,8 @@
  *
  *   usage = current                                        allowed iff usage + cost ≤ L
  *
- * State, two words and a half:  [ stamp | current ]  [ stamp's upper half ]
- *   stamp     time of the latest counted attempt, see window-stamp.ts
+ * State, three of four words:  [ last · · | current | – ]
+ *   last      double: time of the latest counted attempt; says nothing while the counter is 0
  *   current   cost counted in the window of that time, at most 2^32 − 1
  *
  * All numbers are whole, so nothing is rounded. A window that lies ahead, after the clock was set back,
@@ -14,37 +14,33 @@
  */
 import { releaseNothing, type Algorithm, type KeyState } from '../algorithm.js'
 import { startOf, type RuleTime } from '../rule-time.js'
-import { readStamp, windowsSince, writeStamp } from './window-stamp.js'
 
-const WORDS = 2
-const CURRENT = 1
+const CURRENT = 2
 const wordMax = 2 ** 32 - 1
 
 export const fixedWindow: Algorithm = {
   name: 'fixed-window',
-  wordCount: WORDS,
-  hasHalf: true,
+  wordCount: 4,
   keepsEntries: false,
 
-  align(state, slot, time) {
-    time.alignTo(readStamp(state, slot, slot * WORDS))
-  },
+  align,
 
-  judge(state, slot, rule, time, cost, out) {
-    out.view0 = currentOf(state, slot, time)
+  judge(state, at, rule, time, cost, out) {
+    align(state, at, time)
+    out.view0 = currentOf(state, at, time)
     out.usage = out.view0
     out.usageWith = out.view0 + cost
     out.allowed = out.usageWith <= rule.limit
   },
 
-  settle(state, slot, rule, time, cost, counted, declined, out) {
+  settle(state, at, rule, time, cost, counted, declined, out) {
     out.takenAtMs = time.nowMs
     out.taken = 0
     if (counted) {
       const current = Math.min(out.view0 + cost, wordMax)
       out.taken = current - out.view0
       out.view0 = current
-      write(state, slot, time, current)
+      write(state, at, time, current)
     }
     const restMs = Math.ceil(time.lagMs + rule.windowMs - time.elapsedMs)
     out.usage = out.view0
@@ -55,33 +51,37 @@ export const fixedWindow: Algorithm = {
     out.retryAfterMs = cost > rule.limit ? Infinity : restMs
   },
 
-  adjust(state, slot, _rule, time, delta) {
-    const adjusted = currentOf(state, slot, time) + delta
-    write(state, slot, time, Math.min(Math.max(0, adjusted), wordMax))
+  adjust(state, at, _rule, time, delta) {
+    align(state, at, time)
+    const adjusted = currentOf(state, at, time) + delta
+    write(state, at, time, Math.min(Math.max(0, adjusted), wordMax))
   },
 
-  refund(state, slot, rule, takenAtMs, taken) {
-    const at = slot * WORDS
-    const lastMs = readStamp(state, slot, at)
+  refund(state, at, rule, takenAtMs, taken) {
+    const lastMs = state.doubles[at >>> 1] as number
     if (startOf(lastMs, rule.windowMs) !== startOf(takenAtMs, rule.windowMs)) return
     state.words[at + CURRENT] = Math.max(0, (state.words[at + CURRENT] as number) - taken)
   },
 
-  isExpired(state, slot, _rule, time) {
-    return currentOf(state, slot, time) === 0
+  isExpired(state, at, _rule, time) {
+    align(state, at, time)
+    return currentOf(state, at, time) === 0
   },
 
   release: releaseNothing,
 }
 
-function currentOf(state: KeyState, slot: number, time: RuleTime): number {
-  const at = slot * WORDS
-  if (windowsSince(state, slot, at, time) !== 0) return 0
-  return state.words[at + CURRENT] as number
+function align({ words, doubles }: KeyState, at: number, time: RuleTime): void {
+  if (words[at + CURRENT] === 0) time.alignToClock()
+  else time.alignTo(doubles[at >>> 1] as number)
 }
 
-function write(state: KeyState, slot: number, time: RuleTime, current: number): void {
-  const at = slot * WORDS
-  writeStamp(state, slot, at, time)
-  state.words[at + CURRENT] = current
+function currentOf({ words, doubles }: KeyState, at: number, time: RuleTime): number {
+  const lastMs = doubles[at >>> 1] as number
+  return lastMs >= time.startMs && lastMs <= time.nowMs ? (words[at + CURRENT] as number) : 0
+}
+
+function write({ words, doubles }: KeyState, at: number, time: RuleTime, current: number): void {
+  doubles[at >>> 1] = time.nowMs
+  words[at + CURRENT] = current
 }

@@ -29,53 +29,49 @@ const costMax = 2 ** 32 - 1
 export const rollingWindow: Algorithm = {
   name: 'rolling-window',
   wordCount: 6,
-  hasHalf: false,
   keepsEntries: true,
 
-  align({ words, doubles, entries }, slot, time) {
-    const tail = words[slot * 6 + TAIL] as number
-    const last = doubles[slot * 3 + LAST] as number
-    const newestMs = tail === noEntry ? -Infinity : (entries as EntryPool).timeOf(tail)
-    time.alignTo(last === 0 ? newestMs : Math.max(newestMs, last))
-  },
+  align,
 
-  judge(state, slot, rule, time, cost, out) {
-    view(state, slot, rule, time, out)
+  judge(state, at, rule, time, cost, out) {
+    align(state, at, time)
+    view(state, at, rule, time, out)
     out.usage = reported(out.view0, rule)
     out.usageWith = out.view0 + cost
-    out.allowed = out.usageWith <= rule.limit && isInTime(state, slot, rule, time)
+    out.allowed = out.usageWith <= rule.limit && isInTime(state, at, rule, time)
   },
 
-  settle(state, slot, rule, time, cost, counted, declined, out) {
+  settle(state, at, rule, time, cost, counted, declined, out) {
     out.takenAtMs = time.nowMs
     out.taken = 0
     if (counted) {
-      freeUntil(state, slot, out.view1)
-      append(state, slot, rule, time, cost)
-      state.doubles[slot * 3 + LAST] = asLast(time.nowMs)
+      freeUntil(state, at, out.view1)
+      append(state, at, rule, time, cost)
+      state.doubles[(at >>> 1) + LAST] = asLast(time.nowMs)
       out.taken = cost
-      out.view0 = state.doubles[slot * 3 + SUM] as number
-      out.view1 = state.words[slot * 6 + HEAD] as number
+      out.view0 = state.doubles[(at >>> 1) + SUM] as number
+      out.view1 = state.words[at + HEAD] as number
     }
     out.usage = reported(out.view0, rule)
     out.remaining = Math.max(0, rule.limit - out.view0)
     out.resetMs = 0
-    if (out.view1 !== noEntry) findReset(state, slot, rule, time, out)
+    if (out.view1 !== noEntry) findReset(state, at, rule, time, out)
     out.retryAfterMs = 0
-    if (declined) findRetry(state, slot, rule, cost, time, out)
+    if (declined) findRetry(state, at, rule, cost, time, out)
   },
 
-  adjust(state, slot, rule, time, delta) {
-    freeUntil(state, slot, firstLive(state, slot, rule, time))
-    if (delta > 0) append(state, slot, rule, time, delta)
-    else takeOffNewest(state, slot, -delta)
+  adjust(state, at, rule, time, delta) {
+    align(state, at, time)
+    freeUntil(state, at, firstLive(state, at, rule, time))
+    if (delta > 0) append(state, at, rule, time, delta)
+    else takeOffNewest(state, at, -delta)
   },
 
-  refund(state, slot, _rule, takenAtMs, taken) {
+  refund(state, at, _rule, takenAtMs, taken) {
     const entries = state.entries as EntryPool
     const { words, doubles } = state
     let before = noEntry
-    let entry = words[slot * 6 + HEAD] as number
+    let entry = words[at + HEAD] as number
     while (entry !== noEntry && entries.timeOf(entry) < takenAtMs) {
       before = entry
       entry = entries.nextOf(entry)
@@ -83,45 +79,47 @@ export const rollingWindow: Algorithm = {
     if (entry === noEntry || entries.timeOf(entry) !== takenAtMs) return
     const cost = entries.costOf(entry)
     const given = Math.min(taken, cost)
-    doubles[slot * 3 + SUM] = (doubles[slot * 3 + SUM] as number) - given
+    doubles[(at >>> 1) + SUM] = (doubles[(at >>> 1) + SUM] as number) - given
     if (given < cost) entries.setCost(entry, cost - given)
-    else unlink(state, slot, before, entry)
+    else unlink(state, at, before, entry)
   },
 
-  isExpired(state, slot, rule, time) {
-    if (firstLive(state, slot, rule, time) !== noEntry) return false
-    return isInTime(state, slot, rule, time)
+  isExpired(state, at, rule, time) {
+    align(state, at, time)
+    if (firstLive(state, at, rule, time) !== noEntry) return false
+    return isInTime(state, at, rule, time)
   },
 
-  release(state, slot) {
-    freeUntil(state, slot, noEntry)
+  release(state, at) {
+    freeUntil(state, at, noEntry)
   },
+}
+
+function align({ words, doubles, entries }: KeyState, at: number, time: RuleTime): void {
+  const tail = words[at + TAIL] as number
+  const last = doubles[(at >>> 1) + LAST] as number
+  const newestMs = tail === noEntry ? -Infinity : (entries as EntryPool).timeOf(tail)
+  time.alignTo(last === 0 ? newestMs : Math.max(newestMs, last))
 }
 
 /** The live cost and the oldest live entry, into the views. */
-function view(
-  state: KeyState,
-  slot: number,
-  rule: CompiledRule,
-  time: RuleTime,
-  out: Measure,
-): void {
+function view(state: KeyState, at: number, rule: CompiledRule, time: RuleTime, out: Measure): void {
   const entries = state.entries as EntryPool
   out.view0 = 0
-  out.view1 = firstLive(state, slot, rule, time)
+  out.view1 = firstLive(state, at, rule, time)
   if (out.view1 === noEntry) return
-  out.view0 = state.doubles[slot * 3 + SUM] as number
-  let entry = state.words[slot * 6 + HEAD] as number
+  out.view0 = state.doubles[(at >>> 1) + SUM] as number
+  let entry = state.words[at + HEAD] as number
   for (; entry !== out.view1; entry = entries.nextOf(entry)) out.view0 -= entries.costOf(entry)
 }
 
-function firstLive({ words, entries }: KeyState, slot: number, rule: CompiledRule, time: RuleTime) {
+function firstLive({ words, entries }: KeyState, at: number, rule: CompiledRule, time: RuleTime) {
   const pool = entries as EntryPool
-  const tail = words[slot * 6 + TAIL] as number
+  const tail = words[at + TAIL] as number
   if (tail === noEntry) return noEntry
   const newestMs = pool.timeOf(tail)
   if (newestMs > time.nowMs || time.nowMs - newestMs >= rule.windowMs) return noEntry
-  let entry = words[slot * 6 + HEAD] as number
+  let entry = words[at + HEAD] as number
   while (time.nowMs - pool.timeOf(entry) >= rule.windowMs) entry = pool.nextOf(entry)
   return entry
 }
@@ -132,68 +130,68 @@ function reported(live: number, rule: CompiledRule): number {
 }
 
 /** Whether `minInterval` has passed since the last counted attempt. */
-function isInTime(state: KeyState, slot: number, rule: CompiledRule, time: RuleTime): boolean {
-  const last = state.doubles[slot * 3 + LAST] as number
+function isInTime(state: KeyState, at: number, rule: CompiledRule, time: RuleTime): boolean {
+  const last = state.doubles[(at >>> 1) + LAST] as number
   return last === 0 || last > time.nowMs || time.nowMs - last >= rule.minIntervalMs
 }
 
 /** Frees entries from the head up to, and without, the one given; all if it is none. */
-function freeUntil({ words, doubles, entries }: KeyState, slot: number, first: number): void {
+function freeUntil({ words, doubles, entries }: KeyState, at: number, first: number): void {
   const pool = entries as EntryPool
-  let entry = words[slot * 6 + HEAD] as number
+  let entry = words[at + HEAD] as number
   if (entry === first) return
-  let sum = doubles[slot * 3 + SUM] as number
+  let sum = doubles[(at >>> 1) + SUM] as number
   while (entry !== first) {
     const next = pool.nextOf(entry)
     sum -= pool.costOf(entry)
     pool.free(entry)
     entry = next
   }
-  words[slot * 6 + HEAD] = first
-  if (first === noEntry) words[slot * 6 + TAIL] = noEntry
-  doubles[slot * 3 + SUM] = sum
+  words[at + HEAD] = first
+  if (first === noEntry) words[at + TAIL] = noEntry
+  doubles[(at >>> 1) + SUM] = sum
 }
 
 /** Adds cost at the newest end, and frees first what is not needed to reach L with it. */
 function append(
   state: KeyState,
-  slot: number,
+  at: number,
   rule: CompiledRule,
   time: RuleTime,
   cost: number,
 ): void {
-  if (rule.limit === 0) return freeUntil(state, slot, noEntry)
+  if (rule.limit === 0) return freeUntil(state, at, noEntry)
   const { words, doubles } = state
   const entries = state.entries as EntryPool
-  const sumBefore = doubles[slot * 3 + SUM] as number
-  let first = words[slot * 6 + HEAD] as number
+  const sumBefore = doubles[(at >>> 1) + SUM] as number
+  let first = words[at + HEAD] as number
   for (let rest = sumBefore + cost; first !== noEntry; first = entries.nextOf(first)) {
     rest -= entries.costOf(first)
     if (rest < rule.limit) break
   }
-  freeUntil(state, slot, first)
-  const tail = words[slot * 6 + TAIL] as number
+  freeUntil(state, at, first)
+  const tail = words[at + TAIL] as number
   const isSameTime = tail !== noEntry && entries.timeOf(tail) === time.nowMs
   const merged = isSameTime ? entries.costOf(tail) : 0
   const added = Math.min(cost, costMax - merged)
-  doubles[slot * 3 + SUM] = (doubles[slot * 3 + SUM] as number) + added
+  doubles[(at >>> 1) + SUM] = (doubles[(at >>> 1) + SUM] as number) + added
   if (isSameTime) {
     entries.setCost(tail, merged + added)
     return
   }
   const entry = entries.add(time.nowMs, added)
-  words[slot * 6 + TAIL] = entry
-  if (tail === noEntry) words[slot * 6 + HEAD] = entry
+  words[at + TAIL] = entry
+  if (tail === noEntry) words[at + HEAD] = entry
   else entries.setNext(tail, entry)
 }
 
 /** Takes cost off the newest entries: what is left is the oldest of it. */
-function takeOffNewest(state: KeyState, slot: number, cost: number): void {
+function takeOffNewest(state: KeyState, at: number, cost: number): void {
   const { words, doubles } = state
   const entries = state.entries as EntryPool
-  const left = (doubles[slot * 3 + SUM] as number) - cost
-  if (left <= 0) return freeUntil(state, slot, noEntry)
-  let entry = words[slot * 6 + HEAD] as number
+  const left = (doubles[(at >>> 1) + SUM] as number) - cost
+  if (left <= 0) return freeUntil(state, at, noEntry)
+  let entry = words[at + HEAD] as number
   let kept = entries.costOf(entry)
   while (kept < left) {
     entry = entries.nextOf(entry)
@@ -207,25 +205,20 @@ function takeOffNewest(state: KeyState, slot: number, cost: number): void {
     rest = next
   }
   entries.setNext(entry, noEntry)
-  words[slot * 6 + TAIL] = entry
-  doubles[slot * 3 + SUM] = left
+  words[at + TAIL] = entry
+  doubles[(at >>> 1) + SUM] = left
 }
 
 /** Takes an emptied entry out; if it held the last attempt, the newest left does now. */
-function unlink(
-  { words, doubles, entries }: KeyState,
-  slot: number,
-  before: number,
-  entry: number,
-) {
+function unlink({ words, doubles, entries }: KeyState, at: number, before: number, entry: number) {
   const pool = entries as EntryPool
   const next = pool.nextOf(entry)
-  if (before === noEntry) words[slot * 6 + HEAD] = next
+  if (before === noEntry) words[at + HEAD] = next
   else pool.setNext(before, next)
   if (next === noEntry) {
-    words[slot * 6 + TAIL] = before
-    const isLast = doubles[slot * 3 + LAST] === asLast(pool.timeOf(entry))
-    if (isLast) doubles[slot * 3 + LAST] = before === noEntry ? 0 : asLast(pool.timeOf(before))
+    words[at + TAIL] = before
+    const isLast = doubles[(at >>> 1) + LAST] === asLast(pool.timeOf(entry))
+    if (isLast) doubles[(at >>> 1) + LAST] = before === noEntry ? 0 : asLast(pool.timeOf(before))
   }
   pool.free(entry)
 }
@@ -243,12 +236,12 @@ function asLast(timeMs: number): number {
 /** The least whole d such that nothing counts d ms from now, into `resetMs`. */
 function findReset(
   { words, entries }: KeyState,
-  slot: number,
+  at: number,
   rule: CompiledRule,
   time: RuleTime,
   out: Measure,
 ): void {
-  const newestMs = (entries as EntryPool).timeOf(words[slot * 6 + TAIL] as number)
+  const newestMs = (entries as EntryPool).timeOf(words[at + TAIL] as number)
   out.resetMs = Math.ceil(time.lagMs + rule.windowMs - (time.nowMs - newestMs))
 }
 
@@ -258,7 +251,7 @@ function findReset(
  */
 function findRetry(
   state: KeyState,
-  slot: number,
+  at: number,
   rule: CompiledRule,
   cost: number,
   time: RuleTime,
@@ -270,8 +263,8 @@ function findRetry(
   }
   const entries = state.entries as EntryPool
   let restMs = 0
-  if (!isInTime(state, slot, rule, time)) {
-    restMs = rule.minIntervalMs - (time.nowMs - (state.doubles[slot * 3 + LAST] as number))
+  if (!isInTime(state, at, rule, time)) {
+    restMs = rule.minIntervalMs - (time.nowMs - (state.doubles[(at >>> 1) + LAST] as number))
   }
   let entry = out.view1
   let live = out.view0

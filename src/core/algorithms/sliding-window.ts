@@ -3,8 +3,8 @@
  *
  *   usage = current + previous · (W − elapsed) / W         allowed iff usage + cost ≤ L
  *
- * State, three words and a half:  [ stamp | current | previous ]  [ stamp's upper half ]
- *   stamp     time of the latest counted attempt, see window-stamp.ts
+ * State, four words:  [ last · · | current | previous ]
+ *   last      double: time of the latest counted attempt; says nothing while both counters are 0
  *   current   cost counted in the window of that time, at most 2^32 − 1
  *   previous  cost counted in the window just before it
  *
@@ -22,25 +22,20 @@ import {
   type Measure,
 } from '../algorithm.js'
 import { startOf, type RuleTime } from '../rule-time.js'
-import { readStamp, windowsSince, writeStamp } from './window-stamp.js'
 
-const WORDS = 3
-const CURRENT = 1
-const PREVIOUS = 2
+const CURRENT = 2
+const PREVIOUS = 3
 const wordMax = 2 ** 32 - 1
 
 export const slidingWindow: Algorithm = {
   name: 'sliding-window',
-  wordCount: WORDS,
-  hasHalf: true,
+  wordCount: 4,
   keepsEntries: false,
 
-  align(state, slot, time) {
-    time.alignTo(readStamp(state, slot, slot * WORDS))
-  },
+  align,
 
-  judge(state, slot, rule, time, cost, out) {
-    look(state, slot, time, out)
+  judge(state, at, rule, time, cost, out) {
+    look(state, at, time, out)
     const { windowMs } = rule
     const used = scaledUsage(out, windowMs, time.elapsedMs)
     out.allowed = used + cost * windowMs <= rule.limit * windowMs
@@ -48,14 +43,16 @@ export const slidingWindow: Algorithm = {
     out.usageWith = out.usage + cost
   },
 
-  settle(state, slot, rule, time, cost, counted, declined, out) {
+  settle(state, at, rule, time, cost, counted, declined, out) {
     out.takenAtMs = time.nowMs
     out.taken = 0
     if (counted) {
       const current = Math.min(out.view0 + cost, wordMax)
       out.taken = current - out.view0
       out.view0 = current
-      write(state, slot, time, out.view0, out.view1)
+      state.doubles[at >>> 1] = time.nowMs
+      state.words[at + CURRENT] = current
+      state.words[at + PREVIOUS] = out.view1
     }
     const { windowMs, limit } = rule
     const used = scaledUsage(out, windowMs, time.elapsedMs)
@@ -69,26 +66,30 @@ export const slidingWindow: Algorithm = {
     if (declined) findRetry(out, windowMs, limit, cost, time)
   },
 
-  adjust(state, slot, _rule, time, delta) {
-    const windowsAgo = windowsSince(state, slot, slot * WORDS, time)
-    const { current, previous } = countersAt(state, slot, windowsAgo)
-    const adjusted = Math.min(Math.max(0, current + delta), wordMax)
-    write(state, slot, time, adjusted, previous)
+  adjust(state, at, _rule, time, delta) {
+    align(state, at, time)
+    const windowsAgo = windowsSince(state, at, time)
+    const current = state.words[at + CURRENT] as number
+    const previous = state.words[at + PREVIOUS] as number
+    const adjusted = (windowsAgo === 0 ? current : 0) + delta
+    state.doubles[at >>> 1] = time.nowMs
+    state.words[at + CURRENT] = Math.min(Math.max(0, adjusted), wordMax)
+    if (windowsAgo > 0) state.words[at + PREVIOUS] = windowsAgo === 1 ? current : 0
+    else state.words[at + PREVIOUS] = previous
   },
 
-  refund(state, slot, rule, takenAtMs, taken) {
-    const at = slot * WORDS
+  refund({ words, doubles }, at, rule, takenAtMs, taken) {
     const { windowMs } = rule
-    const lastStartMs = startOf(readStamp(state, slot, at), windowMs)
+    const lastStartMs = startOf(doubles[at >>> 1] as number, windowMs)
     const windowsAgo = (lastStartMs - startOf(takenAtMs, windowMs)) / windowMs
     if (windowsAgo !== 0 && windowsAgo !== 1) return
     const counter = at + (windowsAgo === 0 ? CURRENT : PREVIOUS)
-    state.words[counter] = Math.max(0, (state.words[counter] as number) - taken)
+    words[counter] = Math.max(0, (words[counter] as number) - taken)
   },
 
-  isExpired(state, slot, _rule, time) {
-    const at = slot * WORDS
-    const windowsAgo = windowsSince(state, slot, at, time)
+  isExpired(state, at, _rule, time) {
+    align(state, at, time)
+    const windowsAgo = windowsSince(state, at, time)
     if (windowsAgo === 2) return true
     if ((state.words[at + CURRENT] as number) > 0) return false
     return windowsAgo === 1 || (state.words[at + PREVIOUS] as number) === 0
@@ -97,41 +98,32 @@ export const slidingWindow: Algorithm = {
   release: releaseNothing,
 }
 
-/** Fills the view: the two counters as they stand at the key's own time. */
-function look(state: KeyState, slot: number, time: RuleTime, out: Measure): void {
-  const at = slot * WORDS
+function align({ words, doubles }: KeyState, at: number, time: RuleTime): void {
+  if (words[at + CURRENT] === 0 && words[at + PREVIOUS] === 0) time.alignToClock()
+  else time.alignTo(doubles[at >>> 1] as number)
+}
+
+/** How many windows ago a key's last attempt was: 0, 1, or 2 for any more, or for a time still ahead. */
+function windowsSince({ doubles }: KeyState, at: number, time: RuleTime): 0 | 1 | 2 {
+  const lastMs = doubles[at >>> 1] as number
+  if (lastMs > time.nowMs) return 2
+  if (lastMs >= time.startMs) return 0
+  return lastMs >= time.startMs - time.windowMs ? 1 : 2
+}
+
+/** Goes over to the key's own time and fills the view: the two counters as they stand then. */
+function look(state: KeyState, at: number, time: RuleTime, out: Measure): void {
   const { words } = state
-  const windowsAgo = windowsSince(state, slot, at, time)
+  align(state, at, time)
+  const current = words[at + CURRENT] as number
+  const windowsAgo = windowsSince(state, at, time)
   if (windowsAgo === 0) {
-    out.view0 = words[at + CURRENT] as number
+    out.view0 = current
     out.view1 = words[at + PREVIOUS] as number
   } else {
     out.view0 = 0
-    out.view1 = windowsAgo === 1 ? (words[at + CURRENT] as number) : 0
+    out.view1 = windowsAgo === 1 ? current : 0
   }
-}
-
-function countersAt(
-  { words }: KeyState,
-  slot: number,
-  windowsAgo: 0 | 1 | 2,
-): { current: number; previous: number } {
-  const current = words[slot * WORDS + CURRENT] as number
-  if (windowsAgo === 0) return { current, previous: words[slot * WORDS + PREVIOUS] as number }
-  return { current: 0, previous: windowsAgo === 1 ? current : 0 }
-}
-
-function write(
-  state: KeyState,
-  slot: number,
-  time: RuleTime,
-  current: number,
-  previous: number,
-): void {
-  const at = slot * WORDS
-  writeStamp(state, slot, at, time)
-  state.words[at + CURRENT] = current
-  state.words[at + PREVIOUS] = previous
 }
 
 /** Usage times W. */

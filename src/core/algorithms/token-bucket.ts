@@ -15,7 +15,13 @@
  *
  * View between the steps: view0 last, view1 missing · W, as they are in the state.
  */
-import { releaseNothing, wholeUnits, type Algorithm, type Measure } from '../algorithm.js'
+import {
+  releaseNothing,
+  wholeUnits,
+  type Algorithm,
+  type KeyState,
+  type Measure,
+} from '../algorithm.js'
 import type { CompiledRule } from '../rule.js'
 import type { RuleTime } from '../rule-time.js'
 
@@ -27,25 +33,22 @@ const exactMsMax = 2 ** 51
 export const tokenBucket: Algorithm = {
   name: 'token-bucket',
   wordCount: 4,
-  hasHalf: false,
   keepsEntries: false,
 
-  align({ doubles }, slot, time) {
-    // A blank record has no time of its own.
-    if (doubles[slot * 2 + MISSING] === 0) time.alignTo(-Infinity)
-    else time.alignTo(doubles[slot * 2 + LAST] as number)
-  },
+  align,
 
-  judge({ doubles }, slot, rule, time, cost, out) {
-    out.view0 = doubles[slot * 2 + LAST] as number
-    out.view1 = doubles[slot * 2 + MISSING] as number
+  judge(state, at, rule, time, cost, out) {
+    align(state, at, time)
+    const { doubles } = state
+    out.view0 = doubles[(at >>> 1) + LAST] as number
+    out.view1 = doubles[(at >>> 1) + MISSING] as number
     const missing = missingAt(out.view0, out.view1, rule, time.nowMs)
     out.allowed = fits(missing, rule, cost)
     out.usage = missing / rule.windowMs
     out.usageWith = out.usage + cost
   },
 
-  settle({ doubles }, slot, rule, time, cost, counted, declined, out) {
+  settle({ doubles }, at, rule, time, cost, counted, declined, out) {
     const { windowMs, capacity, limit } = rule
     let missing = missingAt(out.view0, out.view1, rule, time.nowMs)
     out.takenAtMs = time.nowMs
@@ -56,8 +59,8 @@ export const tokenBucket: Algorithm = {
       out.taken = (missing - before) / windowMs
       out.view0 = time.nowMs
       out.view1 = missing
-      doubles[slot * 2 + LAST] = time.nowMs
-      doubles[slot * 2 + MISSING] = missing
+      doubles[(at >>> 1) + LAST] = time.nowMs
+      doubles[(at >>> 1) + MISSING] = missing
     }
     out.usage = missing / windowMs
     out.remaining = limit > 0 ? wholeUnits(capacity * windowMs - missing, windowMs) : 0
@@ -65,33 +68,43 @@ export const tokenBucket: Algorithm = {
     out.retryAfterMs = declined ? untilFits(out, rule, cost, time) : 0
   },
 
-  adjust({ doubles }, slot, rule, time, delta) {
+  adjust(state, at, rule, time, delta) {
+    align(state, at, time)
+    const { doubles } = state
     const { windowMs, capacity } = rule
-    const last = doubles[slot * 2 + LAST] as number
-    const missing = missingAt(last, doubles[slot * 2 + MISSING] as number, rule, time.nowMs)
+    const last = doubles[(at >>> 1) + LAST] as number
+    const missing = missingAt(last, doubles[(at >>> 1) + MISSING] as number, rule, time.nowMs)
     const adjusted = Math.max(0, missing + delta * windowMs)
-    doubles[slot * 2 + LAST] = time.nowMs
-    doubles[slot * 2 + MISSING] = Math.min(adjusted, 2 * capacity * windowMs)
+    doubles[(at >>> 1) + LAST] = time.nowMs
+    doubles[(at >>> 1) + MISSING] = Math.min(adjusted, 2 * capacity * windowMs)
   },
 
   /**
    * Refilled tokens pay the oldest debt first, so what was taken has stopped weighing once a whole bucket
    * has been refilled; until then no more of it can weigh than is left of that bucket.
    */
-  refund({ doubles }, slot, rule, takenAtMs, taken) {
-    const sinceMs = (doubles[slot * 2 + LAST] as number) - takenAtMs
+  refund({ doubles }, at, rule, takenAtMs, taken) {
+    const sinceMs = (doubles[(at >>> 1) + LAST] as number) - takenAtMs
     if (sinceMs < 0) return
     const weighing = Math.max(0, rule.capacity * rule.windowMs - rule.limit * sinceMs)
-    const missing = doubles[slot * 2 + MISSING] as number
-    doubles[slot * 2 + MISSING] = Math.max(0, missing - Math.min(taken * rule.windowMs, weighing))
+    const missing = doubles[(at >>> 1) + MISSING] as number
+    doubles[(at >>> 1) + MISSING] = Math.max(0, missing - Math.min(taken * rule.windowMs, weighing))
   },
 
-  isExpired({ doubles }, slot, rule, time) {
-    const last = doubles[slot * 2 + LAST] as number
-    return missingAt(last, doubles[slot * 2 + MISSING] as number, rule, time.nowMs) === 0
+  isExpired(state, at, rule, time) {
+    align(state, at, time)
+    const { doubles } = state
+    const last = doubles[(at >>> 1) + LAST] as number
+    return missingAt(last, doubles[(at >>> 1) + MISSING] as number, rule, time.nowMs) === 0
   },
 
   release: releaseNothing,
+}
+
+function align({ doubles }: KeyState, at: number, time: RuleTime): void {
+  // A blank record has no time of its own.
+  if (doubles[(at >>> 1) + MISSING] === 0) time.alignToClock()
+  else time.alignTo(doubles[(at >>> 1) + LAST] as number)
 }
 
 /** Tokens missing at a time, times W. At most two buckets, even where `burst` was larger before. */

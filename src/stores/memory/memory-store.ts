@@ -2,13 +2,11 @@
  * Rule state in this process: one table of keys for each rule, decisions at once. Several processes with
  * such a store each keep their own counts.
  *
- * A decision reads the clock once, hashes each different key once, and allocates nothing: what is found
- * lies in measures that the tables own.
+ * A decision reads the clock once and allocates nothing: what is found lies in measures that the tables own.
  */
 import type { Measure } from '../../core/algorithm.js'
 import type { Clock } from '../../core/clock.js'
-import type { Key } from '../../core/facts.js'
-import { KeyHasher, type HashOut } from '../../core/hash.js'
+import type { Key } from '../../core/key.js'
 import type { CompiledRule } from '../../core/rule.js'
 import type { Findings, KeyCounts, Question, Receipt, Store } from '../store.js'
 import { KeyTable } from './key-table.js'
@@ -26,11 +24,6 @@ export class MemoryStore implements Store {
   readonly #tables: KeyTable[]
   /** The table that a rule counted in, as it was compiled then: receipts outlive changes of their rule. */
   readonly #tableOfCompiled = new WeakMap<CompiledRule, KeyTable>()
-  readonly #hasher = new KeyHasher()
-  readonly #hash: HashOut = { low: 0, high: 0 }
-  /** The key whose hash lies in `#hash`: rules of one attempt, and attempts in a row, often count the same. */
-  #hashedKind = -1
-  #hashedText = ''
   readonly #findings = new MutableFindings()
   #sweptAtMs: number
 
@@ -61,7 +54,7 @@ export class MemoryStore implements Store {
       if (this.#tableOfCompiled.get(rule) !== this.#tableOf(rule)) continue
       const table = this.#locate(rule, key)
       if (table.state === table.blank) continue
-      rule.algorithm.refund(table.state, table.slot, rule, takenAtMs, taken)
+      rule.algorithm.refund(table.state, table.at, rule, takenAtMs, taken)
     }
   }
 
@@ -70,15 +63,15 @@ export class MemoryStore implements Store {
     const table = this.#locate(rule, key)
     if (table.state === table.blank) {
       if (delta <= 0) return
-      table.claim(this.#hash, rule)
+      table.claim(key, rule)
     } else if (delta > 0) {
-      table.reserveEntry(this.#hash, rule)
+      table.reserveEntry(key, rule)
     }
-    rule.algorithm.adjust(table.state, table.slot, rule, table.time, delta)
+    rule.algorithm.adjust(table.state, table.at, rule, table.time, delta)
   }
 
   reset(rule: CompiledRule, key: Key): void {
-    this.#locate(rule, key).forget(this.#hash)
+    this.#tableOf(rule).forget(key)
   }
 
   configure(rule: CompiledRule, afresh: boolean): void {
@@ -91,15 +84,17 @@ export class MemoryStore implements Store {
     return this.#tableOf(rule).counts()
   }
 
-  sweep(): void {
+  sweep(): boolean {
     const nowMs = this.#clock.monotonicMs()
     const elapsedMs = Math.max(0, nowMs - this.#sweptAtMs)
     this.#sweptAtMs = nowMs
+    let isMoreDue = false
     for (const rule of this.#rules) {
       const table = this.#tableOf(rule)
       table.time.read(nowMs)
-      table.sweep(rule, elapsedMs)
+      if (table.sweep(rule, elapsedMs)) isMoreDue = true
     }
+    return isMoreDue
   }
 
   close(): void {
@@ -116,11 +111,10 @@ export class MemoryStore implements Store {
       const rule = rules[index] as CompiledRule
       const table = this.#tables[rule.index] as KeyTable
       table.time.read(nowMs)
-      this.#hashOf(keys[index] as Key)
-      table.locate(this.#hash)
+      table.locate(keys[index] as Key)
       const { measure } = table
       findings.measures[index] = measure
-      rule.algorithm.judge(table.state, table.slot, rule, table.time, cost, measure)
+      rule.algorithm.judge(table.state, table.at, rule, table.time, cost, measure)
       if (!measure.allowed && rule.mode === 'enforce') findings.allowed = false
     }
   }
@@ -136,33 +130,19 @@ export class MemoryStore implements Store {
       const counted = counts && (passes || rule.strict)
       if (counted) this.#makePlace(table, rule, keys[index] as Key)
       const { algorithm } = rule
-      algorithm.settle(table.state, table.slot, rule, table.time, cost, counted, !passes, measure)
+      algorithm.settle(table.state, table.at, rule, table.time, cost, counted, !passes, measure)
     }
   }
 
   #makePlace(table: KeyTable, rule: CompiledRule, key: Key): void {
-    if (table.state === table.blank) {
-      this.#hashOf(key)
-      table.claim(this.#hash, rule)
-    } else if (rule.algorithm.keepsEntries) {
-      this.#hashOf(key)
-      table.reserveEntry(this.#hash, rule)
-    }
+    if (table.state === table.blank) table.claim(key, rule)
+    else if (rule.algorithm.keepsEntries) table.reserveEntry(key, rule)
   }
 
   #locate(rule: CompiledRule, key: Key): KeyTable {
     const table = this.#tableOf(rule)
-    this.#hashOf(key)
-    table.locate(this.#hash)
+    table.locate(key)
     return table
-  }
-
-  #hashOf(key: Key): void {
-    const { kind, text } = key
-    if (text === this.#hashedText && kind === this.#hashedKind) return
-    this.#hasher.hash(kind, text, this.#hash)
-    this.#hashedKind = kind
-    this.#hashedText = text
   }
 
   #tableOf(rule: CompiledRule): KeyTable {

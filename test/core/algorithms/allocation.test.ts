@@ -35,7 +35,7 @@ interface Bench {
   path: 'declined' | 'allowed'
   rule: CompiledRule
   state: KeyState
-  slot: number
+  at: number
   time: RuleTime
   out: Measure
   gapMs: number
@@ -55,17 +55,16 @@ function bench(algorithm: string, strict: boolean, path: Bench['path']): Bench {
 
 /** Takes that many decisions, and says how many were declined. */
 function decide(one: Bench, count: number): number {
-  const { rule, state, slot, time, out, gapMs, strict } = one
+  const { rule, state, at, time, out, gapMs, strict } = one
   let { clockMs } = one
   let declinedCount = 0
   for (let index = 0; index < count; index++) {
     clockMs += gapMs
     time.read(clockMs)
-    rule.algorithm.align(state, slot, time)
-    rule.algorithm.judge(state, slot, rule, time, 1, out)
+    rule.algorithm.judge(state, at, rule, time, 1, out)
     const { allowed } = out
     if (!allowed) declinedCount++
-    rule.algorithm.settle(state, slot, rule, time, 1, allowed || strict, !allowed, out)
+    rule.algorithm.settle(state, at, rule, time, 1, allowed || strict, !allowed, out)
   }
   one.clockMs = clockMs
   return declinedCount

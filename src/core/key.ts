@@ -1,0 +1,49 @@
+/*
+ * Whom a rule counts. A key is a kind and a text: keys of different kinds never meet, so an address and a
+ * session never share one, whatever their texts are. Its hash is made with it, once for all rules of an
+ * attempt, and with the seed of the one maker that a limiter has.
+ */
+import { clientAddress } from './address.js'
+import { KeyHasher } from './hash.js'
+
+export const keyKinds = { global: 0, address: 1, session: 2, given: 3 } as const
+
+export interface Key {
+  /** One of `keyKinds`. */
+  readonly kind: number
+  readonly text: string
+  /** The seeded hash, two words of 32 bits as signed integers; `low` is never 0. */
+  readonly low: number
+  readonly high: number
+}
+
+export class KeyMaker {
+  /** The one key of rules that count everybody together. */
+  readonly everybody: Key
+  readonly #hasher: KeyHasher
+  /** The last address asked for: attempts in a row are often of one client. */
+  #ip = ''
+  #ipv6Prefix = 0
+  #address: Key
+
+  constructor(hasher = new KeyHasher()) {
+    this.#hasher = hasher
+    this.everybody = this.of(keyKinds.global, '')
+    this.#address = this.everybody
+  }
+
+  /** @param ipv6Prefix bits of an IPv6 address that make one client. */
+  address(ip: string, ipv6Prefix: number): Key {
+    if (ip !== this.#ip || ipv6Prefix !== this.#ipv6Prefix) {
+      this.#address = this.of(keyKinds.address, clientAddress(ip, ipv6Prefix))
+      this.#ip = ip
+      this.#ipv6Prefix = ipv6Prefix
+    }
+    return this.#address
+  }
+
+  of(kind: number, text: string): Key {
+    this.#hasher.hash(kind, text)
+    return { kind, text, low: this.#hasher.low, high: this.#hasher.high }
+  }
+}

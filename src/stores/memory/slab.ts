@@ -1,0 +1,40 @@
+/*
+ * A piece of memory of a key table: rows in buckets of 128 bytes, two lines of the cache that are fetched
+ * together. A row is the two words of a key's hash and then its state; what a bucket has left over is not
+ * used. One buffer, seen as words and as doubles.
+ *
+ *   bucket   [ low high state state state state ] five times, where the state takes four words
+ */
+import type { Algorithm, KeyState } from '../../core/algorithm.js'
+import type { EntryPool } from '../../core/entry-pool.js'
+
+/** Words of 32 bits. */
+export const bucketWords = 32
+export const hashWords = 2
+
+/** The C library puts 16 bytes of its own before a large piece, which then begins a page. */
+const bytesToLine = 48
+
+export class Slab implements KeyState {
+  readonly words: Uint32Array
+  /** The same words, signed, as hashes are. */
+  readonly hashes: Int32Array
+  readonly doubles: Float64Array
+  readonly entries: EntryPool | null
+  readonly bucketCount: number
+
+  constructor(bucketCount: number, entries: EntryPool | null) {
+    const wordCount = bucketCount * bucketWords
+    const buffer = new ArrayBuffer(bytesToLine + 4 * wordCount)
+    this.bucketCount = bucketCount
+    this.words = new Uint32Array(buffer, bytesToLine, wordCount)
+    this.hashes = new Int32Array(buffer, bytesToLine, wordCount)
+    this.doubles = new Float64Array(buffer, bytesToLine, wordCount / 2)
+    this.entries = entries
+  }
+}
+
+/** Words of a row. */
+export function rowWordsOf({ wordCount }: Algorithm): number {
+  return hashWords + wordCount
+}

@@ -96,8 +96,12 @@ export function createGate(given: GateOptions): GateParts {
 
 /** The gate's one timer: it frees expired keys and moves counts to where they last. */
 function startTicking(limiter: RuleLimiter, tally: Tally): NodeJS.Timeout {
+  // A large table is swept in pieces, with everybody else's turn between two.
+  const sweep = () => {
+    if (limiter.store.sweep()) setImmediate(sweep).unref()
+  }
   const tick = () => {
-    limiter.store.sweep()
+    sweep()
     void tally.flush()
   }
   return setInterval(tick, tickMs).unref()

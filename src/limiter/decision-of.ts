@@ -11,22 +11,32 @@ export function decisionOf(question: Question, findings: Findings): Decision {
   const { rules, cost } = question
   const { allowed, measures } = findings
   const telling = tellingRule(rules, findings)
-  const measure = measures[telling]
+  const rule = rules[telling]
+  const measure = measures[telling] as Measure
+  return {
+    allowed,
+    rule: rule === undefined ? null : rule.name,
+    limit: rule === undefined ? Infinity : rule.capacity,
+    remaining: rule === undefined ? Infinity : measure.remaining,
+    retryAfterMs: allowed ? 0 : longestWait(rules, measures),
+    resetMs: rule === undefined ? 0 : measure.resetMs,
+    cost,
+    verdicts: verdictsOf(rules, measures),
+  }
+}
+
+function verdictsOf(rules: readonly CompiledRule[], measures: readonly Measure[]): RuleVerdict[] {
+  const [first, second] = rules
+  // Most attempts ask one rule, and a list that is pushed to gets room for seventeen at once.
+  if (first !== undefined && second === undefined) {
+    return [verdictEntry(first, measures[0] as Measure)]
+  }
   const entries: RuleVerdict[] = []
   for (let index = 0; index < rules.length; index++) {
     const rule = rules[index] as CompiledRule
     if (rule.candidateOf === null) entries.push(verdictEntry(rule, measures[index] as Measure))
   }
-  return {
-    allowed,
-    rule: rules[telling]?.name ?? null,
-    limit: rules[telling]?.capacity ?? Infinity,
-    remaining: measure?.remaining ?? Infinity,
-    retryAfterMs: allowed ? 0 : longestWait(rules, measures),
-    resetMs: measure?.resetMs ?? 0,
-    cost,
-    verdicts: entries,
-  }
+  return entries
 }
 
 /** Index into `verdicts`: over if the rule itself declines, near if usage with the attempt is high. */

@@ -9,6 +9,7 @@ import { shown, TallygateError } from '../core/errors.js'
 import { keyOf, questionOf, type Facts } from '../core/facts.js'
 import { KeyMaker, type Key } from '../core/key.js'
 import type { DecisionObserver } from '../core/observer.js'
+import { withoutForeign } from '../core/rule-check.js'
 import { compileRule, type CompiledRule, type RuleOptions } from '../core/rule.js'
 import type { Answer, Findings, KeyCounts, Question, Receipt, Store } from '../stores/store.js'
 import { decisionOf, verdictOf } from './decision-of.js'
@@ -144,7 +145,7 @@ export class RuleLimiter {
         `Cannot change rule '${name}': ${fixed} stays as it was created`,
       )
     }
-    const options = { ...this.#options[before.index], ...Object.fromEntries(given) } as RuleOptions
+    const options = this.#changed(before, Object.fromEntries(given))
     const after = compileRule(options, before.index, before.candidates[0]?.index ?? 0)
     this.#options[before.index] = options
     this.#rules[before.index] = after
@@ -177,6 +178,13 @@ export class RuleLimiter {
 
   close(): Answer<void> {
     return this.store.close()
+  }
+
+  /** A field that only the algorithm before had goes with it, unless it is given anew. */
+  #changed(before: CompiledRule, changes: RuleChanges): RuleOptions {
+    const options = { ...(this.#options[before.index] as RuleOptions) }
+    const { algorithm = before.algorithm.name } = changes
+    return { ...withoutForeign({ ...options, algorithm }), ...changes }
   }
 
   #reconfigure(before: CompiledRule, after: CompiledRule): void {

@@ -395,6 +395,20 @@ describe('adjust and reset', () => {
 })
 
 describe('configure', () => {
+  it('drops with an algorithm the fields that only that had, unless they are given anew', () => {
+    const options = { algorithm: 'token-bucket', limit: 5, burst: 9 }
+    const { limiter } = benchOf(ipRule(options))
+    expect(limiter.decide(someone).limit).toBe(9)
+    limiter.configure('ip', { algorithm: 'sliding-window' })
+    expect(limiter.decide(someone).limit).toBe(5)
+    limiter.configure('ip', { algorithm: 'token-bucket' })
+    expect(limiter.decide(someone).limit).toBe(5)
+    expect(
+      messageOf(() => limiter.configure('ip', { algorithm: 'exponential', burst: 3 })),
+    ).toContain('burst is for algorithm token-bucket alone')
+    expect(limiter.decide(someone).remaining).toBe(3)
+  })
+
   it('limit keeps the state, up and down', () => {
     const { limiter } = benchOf(ipRule())
     burst(limiter, 5)

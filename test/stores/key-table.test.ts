@@ -44,6 +44,7 @@ function count({ state, at, time, measure }: KeyTable, rule: CompiledRule, cost:
 
 function usageOf({ state, at, time, measure }: KeyTable, rule: CompiledRule): number {
   rule.algorithm.judge(state, at, rule, time, 1, measure)
+  rule.algorithm.settle(state, at, rule, time, 1, false, false, measure)
   return measure.usage
 }
 

@@ -38,9 +38,10 @@ export const slidingWindow: Algorithm = {
     look(state, at, time, out)
     const { windowMs } = rule
     const used = scaledUsage(out, windowMs, time.elapsedMs)
-    out.allowed = used + cost * windowMs <= rule.limit * windowMs
-    out.usage = used / windowMs
-    out.usageWith = out.usage + cost
+    const usedWith = used + cost * windowMs
+    out.allowed = usedWith <= rule.limit * windowMs
+    // A key without a past, as most are, needs no division; a division costs as much as all else here.
+    out.usageWith = out.view1 === 0 ? out.view0 + cost : usedWith / windowMs
   },
 
   settle(state, at, rule, time, cost, counted, declined, out) {
@@ -55,9 +56,14 @@ export const slidingWindow: Algorithm = {
       state.words[at + PREVIOUS] = out.view1
     }
     const { windowMs, limit } = rule
-    const used = scaledUsage(out, windowMs, time.elapsedMs)
-    out.usage = used / windowMs
-    out.remaining = wholeUnits(limit * windowMs - used, windowMs)
+    if (out.view1 === 0) {
+      out.usage = out.view0
+      out.remaining = Math.max(0, limit - out.view0)
+    } else {
+      const used = scaledUsage(out, windowMs, time.elapsedMs)
+      out.usage = used / windowMs
+      out.remaining = wholeUnits(limit * windowMs - used, windowMs)
+    }
     const restMs = time.lagMs + windowMs - time.elapsedMs
     out.resetMs = 0
     if (out.view0 > 0) out.resetMs = Math.ceil(restMs + windowMs)

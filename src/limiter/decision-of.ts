@@ -26,16 +26,15 @@ export function decisionOf(question: Question, findings: Findings): Decision {
 }
 
 function verdictsOf(rules: readonly CompiledRule[], measures: readonly Measure[]): RuleVerdict[] {
-  const [first, second] = rules
-  // Most attempts ask one rule, and a list that is pushed to gets room for seventeen at once.
-  if (first !== undefined && second === undefined) {
-    return [verdictEntry(first, measures[0] as Measure)]
-  }
-  const entries: RuleVerdict[] = []
+  // Its length at once: a list that is pushed to gets room for seventeen.
+  const entries = Array<RuleVerdict>(rules.length)
+  let count = 0
   for (let index = 0; index < rules.length; index++) {
     const rule = rules[index] as CompiledRule
-    if (rule.candidateOf === null) entries.push(verdictEntry(rule, measures[index] as Measure))
+    if (rule.candidateOf !== null) continue
+    entries[count++] = verdictEntry(rule, measures[index] as Measure)
   }
+  if (count < rules.length) entries.length = count
   return entries
 }
 

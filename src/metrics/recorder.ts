@@ -14,12 +14,12 @@ export class Recorder implements DecisionObserver {
   /** One slot an outcome. */
   readonly requests = new Float64Array(outcomes.length)
   readonly #decisions: Float64Array
-  readonly #utilization: readonly UtilizationPeak[]
+  readonly #peaks: readonly UsagePeak[]
 
   /** @param ruleCount rules and candidates together: each has an index of its own. */
   constructor(ruleCount: number) {
     this.#decisions = new Float64Array(ruleCount * labelValues.mode.length * verdicts.length)
-    this.#utilization = Array.from({ length: ruleCount }, () => new UtilizationPeak())
+    this.#peaks = Array.from({ length: ruleCount }, () => new UsagePeak())
   }
 
   /** @param outcome index into `outcomes`. */
@@ -30,8 +30,7 @@ export class Recorder implements DecisionObserver {
   judged(rule: CompiledRule, verdict: number, _key: Key, measure: Measure, nowMs: number): void {
     const slot = slotOf(rule.index, rule.mode === 'shadow' ? 1 : 0, verdict)
     this.#decisions[slot] = (this.#decisions[slot] as number) + 1
-    const share = rule.limit > 0 ? measure.usage / rule.capacity : 1
-    this.#utilization[rule.index]?.record(share, rule.windowMs, nowMs)
+    this.#peaks[rule.index]?.record(measure.usage, rule.windowMs, nowMs)
   }
 
   /** @param mode index into `labelValues.mode`. @param verdict index into `verdicts`. */
@@ -41,7 +40,9 @@ export class Recorder implements DecisionObserver {
 
   /** Highest usage of any key as a share of the limit, in the current and the last window of the rule. */
   utilization(rule: CompiledRule, nowMs: number): number {
-    return this.#utilization[rule.index]?.read(rule.windowMs, nowMs) ?? 0
+    const peak = this.#peaks[rule.index]?.read(rule.windowMs, nowMs) ?? noUsage
+    if (peak === noUsage) return 0
+    return rule.limit > 0 ? peak / rule.capacity : 1
   }
 }
 
@@ -49,16 +50,19 @@ function slotOf(rule: number, mode: number, verdict: number): number {
   return (rule * labelValues.mode.length + mode) * verdicts.length + verdict
 }
 
-/** The highest value in the current and in the last of the windows that follow each other since the epoch. */
-class UtilizationPeak {
+/** Less than any: there was no attempt. */
+const noUsage = -1
+
+/** The highest usage in the current and in the last of the windows that follow each other since the epoch. */
+class UsagePeak {
   #windowMs = 0
   #windowStartMs = 0
-  #current = 0
-  #last = 0
+  #current = noUsage
+  #last = noUsage
 
-  record(share: number, windowMs: number, nowMs: number): void {
+  record(usage: number, windowMs: number, nowMs: number): void {
     this.#roll(windowMs, nowMs)
-    if (share > this.#current) this.#current = share
+    if (usage > this.#current) this.#current = usage
   }
 
   read(windowMs: number, nowMs: number): number {
@@ -73,8 +77,8 @@ class UtilizationPeak {
     this.#windowMs = windowMs
     const startMs = nowMs - (nowMs % windowMs)
     if (startMs === this.#windowStartMs) return
-    this.#last = startMs - this.#windowStartMs === windowMs ? this.#current : 0
-    this.#current = 0
+    this.#last = startMs - this.#windowStartMs === windowMs ? this.#current : noUsage
+    this.#current = noUsage
     this.#windowStartMs = startMs
   }
 }

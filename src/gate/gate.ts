@@ -18,7 +18,7 @@ import type { OpenDatabase } from '../sqlite/database.js'
 import { MemoryStore } from '../stores/memory/memory-store.js'
 import { createCalendar } from '../tally/calendar.js'
 import type { Tally } from '../tally/tally.js'
-import { createCounting } from './counting.js'
+import { createCounting, type Counting } from './counting.js'
 import type { Gate } from './gate-api.js'
 import { metricSources } from './metric-sources.js'
 import { noteRules } from './notices.js'
@@ -70,7 +70,7 @@ export function createGate(given: GateOptions): GateParts {
       version,
     }),
   )
-  const timer = startTicking(limiter, tally)
+  const timer = startTicking(limiter, counting)
 
   let closing: Promise<void> | null = null
   return {
@@ -95,13 +95,14 @@ export function createGate(given: GateOptions): GateParts {
 }
 
 /** The gate's one timer: it frees expired keys and moves counts to where they last. */
-function startTicking(limiter: RuleLimiter, tally: Tally): NodeJS.Timeout {
+function startTicking(limiter: RuleLimiter, { tally, clockSteps }: Counting): NodeJS.Timeout {
   // A large table is swept in pieces, with everybody else's turn between two.
   const sweep = () => {
     if (limiter.store.sweep()) setImmediate(sweep).unref()
   }
   const tick = () => {
     sweep()
+    clockSteps.look()
     void tally.flush()
   }
   return setInterval(tick, tickMs).unref()

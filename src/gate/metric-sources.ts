@@ -2,6 +2,7 @@
  * Where the values of the gate's metrics come from: for each row of the table, how to read it now. Every
  * series is there from the first scrape, at 0 where nothing has happened.
  */
+import { stepDirections, type ClockSteps } from '../core/clock-steps.js'
 import { outcomes, verdicts } from '../core/decision.js'
 import type { CompiledRule } from '../core/rule.js'
 import { windowKinds } from '../core/windows.js'
@@ -17,6 +18,7 @@ export interface SourceParts {
   readonly recorder: Recorder
   readonly tally: Tally
   readonly flushDuration: Histogram
+  readonly clockSteps: ClockSteps
   readonly startedAtMs: number
   readonly utilizationOf: (rule: CompiledRule) => number
   readonly wrongTokenCount: () => number
@@ -27,12 +29,22 @@ export function metricSources(parts: SourceParts): MetricSources {
   return { ...requestSources(parts), ...ruleSources(parts), ...tallySources(parts) }
 }
 
-function requestSources({ recorder, wrongTokenCount, version }: SourceParts): MetricSources {
+function requestSources({
+  recorder,
+  clockSteps,
+  wrongTokenCount,
+  version,
+}: SourceParts): MetricSources {
   return {
     requests: () =>
       outcomes.map((outcome, index) => ({
         labels: { outcome },
         value: recorder.requests[index] ?? 0,
+      })),
+    clockSteps: () =>
+      stepDirections.map((direction, index) => ({
+        labels: { direction },
+        value: clockSteps.count(index),
       })),
     adminAuthFailures: () => one(wrongTokenCount()),
     buildInfo: () => [{ labels: { version, node: process.version }, value: 1 }],

@@ -5,6 +5,7 @@
  *
  * Adding a metric: a row here, a source for it in `gate/metric-sources.ts`, a line in CHANGELOG.md.
  */
+import { stepDirections } from '../core/clock-steps.js'
 import { outcomes, verdicts } from '../core/decision.js'
 import { windowKinds } from '../core/windows.js'
 
@@ -39,6 +40,7 @@ export const labelValues = {
   period: ['current', 'previous'],
   result: ['ok', 'failed'],
   state: ['expired', 'live'],
+  direction: stepDirections,
 } as const
 
 const durationBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
@@ -189,6 +191,14 @@ export const metrics = {
     unit: 'one',
     labels: [],
     aggregate: 'one',
+  },
+  clockSteps: {
+    name: 'tallygate_clock_steps_total',
+    type: 'counter',
+    help: 'Times that the system clock was set, by direction. Rules do not mind; a minute of the tallies came twice or never.',
+    unit: 'one',
+    labels: ['direction'],
+    aggregate: 'sum',
   },
   adminAuthFailures: {
     name: 'tallygate_admin_auth_failures_total',

@@ -120,6 +120,7 @@ describe('the first scrape', () => {
       windowRequests: windowKinds.length * labelValues.period.length * outcomes.length,
       tallyFlushDuration: metrics.tallyFlushDuration.buckets.length + 3,
       tallyFlushes: labelValues.result.length,
+      clockSteps: labelValues.direction.length,
     }
     const expected = served.reduce(
       (sum, [id, row]) =>

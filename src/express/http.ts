@@ -13,6 +13,8 @@ export interface HttpRequest extends IncomingMessage {
   baseUrl?: string | undefined
   originalUrl?: string | undefined
   route?: { path?: unknown } | undefined
+  /** The Express app that has the request; `get` with one argument reads a setting. */
+  app?: { get?(setting: string): unknown } | undefined
 }
 
 export type Next = (error?: unknown) => void

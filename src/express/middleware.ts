@@ -1,16 +1,21 @@
 /*
  * The gate as Express sees it: `middleware` asks the general rules about every request, `limit(name)` asks
  * the rules of one function. A request is declined as a whole: when one of its attempts is, what the
- * earlier ones took is given back.
+ * earlier ones took is given back. An exempt one is asked nothing.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Clock } from '../core/clock.js'
 import { TallygateError } from '../core/errors.js'
 import type { Facts } from '../core/facts.js'
+import type { Warnings } from '../core/warnings.js'
 import type { Attempt, AttemptOptions, RuleLimiter } from '../limiter/limiter.js'
 import type { Answer } from '../stores/store.js'
-import { clientAddressOf } from './client-key.js'
+import type { ClientIdentity } from './client-identity.js'
+import { hasExpressSession } from './client-key.js'
+import type { Exemption } from './exemption.js'
 import { rateLimitFields, type Reported } from './headers.js'
 import type { Handler, HttpRequest, Next } from './http.js'
+import { isOneTooMany } from './late-gates.js'
 import { sendDeclined } from './problem.js'
 import { RequestRecords, type RequestRecord } from './request-record.js'
 
@@ -22,20 +27,42 @@ export interface GateHandlers {
 
 export interface GateHandlerOptions {
   readonly limiter: RuleLimiter
+  readonly client: ClientIdentity
+  readonly exemption: Exemption
+  readonly warnings: Warnings
+  readonly clock: Clock
   /** The id of the request's established session. */
   readonly sessionOf: (request: HttpRequest) => string | undefined
+  /** Whether express-session should run before the gate. */
+  readonly awaitsSession: boolean
   /** Told the outcome of each request at its end, as an index into `outcomes`. */
   readonly countRequest: (outcome: number) => void
 }
 
 export function createGateHandlers(options: GateHandlerOptions): GateHandlers {
-  const { limiter, sessionOf, countRequest } = options
-  const records = new RequestRecords(countRequest)
-
-  const factsOf = (request: HttpRequest): Facts => ({
-    ip: clientAddressOf(request),
-    session: sessionOf(request),
+  const { limiter, warnings, countRequest } = options
+  const records = new RequestRecords((outcome, record, response) => {
+    countRequest(outcome)
+    if (record.lacksSession && hasExpressSession(response.req)) {
+      warnings.note('TALLYGATE_WARN_SESSION_AFTER_GATE')
+    }
   })
+  const open = recordOpener(options, records)
+
+  /** Asks the rules, unless the request is exempt; what `skip` throws goes to Express. */
+  function enter(
+    record: RequestRecord,
+    response: ServerResponse,
+    next: Next,
+    asked?: AttemptOptions,
+  ): void {
+    if (record.exempt === false) return ask(record, response, next, asked)
+    proceed(record.exempt, next, (isExempt) => {
+      if (!isExempt) return ask(record, response, next, asked)
+      records.countIfOver(response)
+      next()
+    })
+  }
 
   function ask(
     record: RequestRecord,
@@ -49,11 +76,13 @@ export function createGateHandlers(options: GateHandlerOptions): GateHandlers {
 
   return {
     middleware(request: IncomingMessage, response: ServerResponse, next: Next) {
-      const record = records.of(response) ?? records.open(response, factsOf(request))
-      // Mounted twice on one path: the request has been asked about already.
-      if (record.isAskedInGeneral) return next()
+      const record = records.of(response) ?? open(request, response)
+      if (record.isAskedInGeneral) {
+        warnings.note('TALLYGATE_WARN_MOUNTED_TWICE')
+        return next()
+      }
       record.isAskedInGeneral = true
-      ask(record, response, next)
+      enter(record, response, next)
     },
     limit(name) {
       if (!limiter.hasFunction(name)) {
@@ -66,10 +95,29 @@ export function createGateHandlers(options: GateHandlerOptions): GateHandlers {
       }
       const asked = { function: name }
       return function tallygateLimit(request, response, next) {
-        const record = records.of(response) ?? records.open(response, factsOf(request))
-        ask(record, response, next, asked)
+        enter(records.of(response) ?? open(request, response), response, next, asked)
       }
     },
+  }
+}
+
+/** Makes the record of a request at its first attempt: who it is from, whether it is exempt. */
+function recordOpener(options: GateHandlerOptions, records: RequestRecords) {
+  const { client, exemption, warnings, clock, sessionOf, awaitsSession } = options
+  const createdMs = clock.monotonicMs()
+  let wasAsked = false
+  return (request: HttpRequest, response: ServerResponse): RequestRecord => {
+    if (!wasAsked) {
+      wasAsked = true
+      if (isOneTooMany(request, createdMs, clock.monotonicMs())) {
+        warnings.note('TALLYGATE_WARN_GATE_PER_REQUEST')
+      }
+    }
+    const ip = client.addressOf(request)
+    const facts: Facts = { ip, session: sessionOf(request) }
+    const record = records.open(response, facts, exemption.of(request, ip))
+    record.lacksSession = awaitsSession && !hasExpressSession(request)
+    return record
   }
 }
 

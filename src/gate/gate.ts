@@ -2,13 +2,17 @@
  * The composition root: nothing else makes a store, a clock, a registry or a database. A gate is these
  * parts wired together for one list of rules, and the one timer that moves counts to where they last.
  */
+import cluster from 'node:cluster'
 import { pino } from 'pino'
 import { createAdmin } from '../admin/routes.js'
 import { statistics } from '../admin/statistics.js'
 import { systemClock } from '../core/clock.js'
 import type { Logger } from '../core/logger.js'
 import { compileRules, type CompiledRule } from '../core/rule.js'
+import { Warnings } from '../core/warnings.js'
+import { ClientIdentity } from '../express/client-identity.js'
 import { expressSessionId } from '../express/client-key.js'
+import { Exemption } from '../express/exemption.js'
 import type { Handler } from '../express/http.js'
 import { createMetricsHandler } from '../express/metrics-handler.js'
 import { createGateHandlers } from '../express/middleware.js'
@@ -21,7 +25,7 @@ import type { Tally } from '../tally/tally.js'
 import { createCounting, type Counting } from './counting.js'
 import type { Gate } from './gate-api.js'
 import { metricSources } from './metric-sources.js'
-import { noteRules } from './notices.js'
+import { noteRules, noteWorkers } from './notices.js'
 import { checkOptions, type GateOptions } from './options.js'
 import { version } from './version.js'
 
@@ -46,7 +50,9 @@ export function createGate(given: GateOptions): GateParts {
   const clock = options.clock ?? systemClock
   const logger = options.logger ?? defaultLogger()
   const rules = compileRules(options.rules)
+  const warnings = new Warnings(logger, options.silence)
   noteRules(rules, logger)
+  noteWorkers(process.env, cluster.isWorker, warnings)
   const calendar = createCalendar(options.timeZone, options.weekStartsOn)
   const exposition = createExposition(options.registry)
   const counting = createCounting({ path: options.database, rules, calendar, clock, logger })
@@ -55,7 +61,12 @@ export function createGate(given: GateOptions): GateParts {
   const limiter = new RuleLimiter(options.rules, rules, store, counting.observer)
   const handlers = createGateHandlers({
     limiter,
+    client: new ClientIdentity(recorder, warnings),
+    exemption: new Exemption(options.exempt, options.skip),
+    warnings,
+    clock,
     sessionOf: options.session ?? expressSessionId,
+    awaitsSession: options.session === undefined && rules.some(({ key }) => key === 'session'),
     countRequest: counting.countRequest,
   })
   const utilizationOf = (rule: CompiledRule) => recorder.utilization(rule, clock.monotonicMs())
@@ -65,6 +76,7 @@ export function createGate(given: GateOptions): GateParts {
     metricSources({
       ...counting,
       limiter,
+      warnings,
       utilizationOf,
       wrongTokenCount: () => wrongTokenCount,
       version,

@@ -2,9 +2,11 @@
  * Where the values of the gate's metrics come from: for each row of the table, how to read it now. Every
  * series is there from the first scrape, at 0 where nothing has happened.
  */
+import { addressKinds } from '../core/address-kind.js'
 import { stepDirections, type ClockSteps } from '../core/clock-steps.js'
 import { outcomes, verdicts } from '../core/decision.js'
 import type { CompiledRule } from '../core/rule.js'
+import { warningCodes, type Warnings } from '../core/warnings.js'
 import { windowKinds } from '../core/windows.js'
 import type { RuleLimiter } from '../limiter/limiter.js'
 import { Histogram, type Sample } from '../metrics/histogram.js'
@@ -17,6 +19,7 @@ export interface SourceParts {
   readonly limiter: RuleLimiter
   readonly recorder: Recorder
   readonly tally: Tally
+  readonly warnings: Warnings
   readonly flushDuration: Histogram
   readonly clockSteps: ClockSteps
   readonly startedAtMs: number
@@ -26,7 +29,12 @@ export interface SourceParts {
 }
 
 export function metricSources(parts: SourceParts): MetricSources {
-  return { ...requestSources(parts), ...ruleSources(parts), ...tallySources(parts) }
+  return {
+    ...requestSources(parts),
+    ...clientSources(parts),
+    ...ruleSources(parts),
+    ...tallySources(parts),
+  }
 }
 
 function requestSources({
@@ -48,6 +56,19 @@ function requestSources({
       })),
     adminAuthFailures: () => one(wrongTokenCount()),
     buildInfo: () => [{ labels: { version, node: process.version }, value: 1 }],
+  }
+}
+
+function clientSources({ recorder, warnings }: SourceParts): MetricSources {
+  return {
+    clientIdentity: () =>
+      addressKinds.map((kind, index) => ({
+        labels: { kind },
+        value: recorder.identities[index] ?? 0,
+      })),
+    untrustedForwards: () => one(recorder.untrustedForwardCount),
+    warnings: () =>
+      warningCodes.map((code) => ({ labels: { code }, value: warnings.countOf(code) })),
   }
 }
 

@@ -25,6 +25,6 @@ export type { Decision, Mode, Outcome, RuleVerdict, Verdict } from './core/decis
 export type { Logger } from './core/logger.js'
 export type { RuleOptions } from './core/rule.js'
 export type { Statistics } from './admin/statistics.js'
-export type { Handler } from './express/http.js'
+export type { DeclineHandler, Handler } from './express/http.js'
 export type { Gate } from './gate/gate-api.js'
 export type { GateOptions } from './gate/options.js'

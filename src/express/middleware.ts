@@ -8,10 +8,10 @@ import { TallygateError } from '../core/errors.js'
 import type { Facts } from '../core/facts.js'
 import type { Attempt, AttemptOptions, RuleLimiter } from '../limiter/limiter.js'
 import type { Answer } from '../stores/store.js'
+import type { Answers } from './answers.js'
 import { clientAddressOf } from './client-key.js'
-import { rateLimitFields, type Reported } from './headers.js'
+import type { Reported } from './headers/dialect.js'
 import type { Handler, HttpRequest, Next } from './http.js'
-import { sendDeclined } from './problem.js'
 import { RequestRecords, type RequestRecord } from './request-record.js'
 
 export interface GateHandlers {
@@ -26,11 +26,13 @@ export interface GateHandlerOptions {
   readonly sessionOf: (request: HttpRequest) => string | undefined
   /** Told the outcome of each request at its end, as an index into `outcomes`. */
   readonly countRequest: (outcome: number) => void
+  readonly answers: Answers
 }
 
 export function createGateHandlers(options: GateHandlerOptions): GateHandlers {
-  const { limiter, sessionOf, countRequest } = options
+  const { limiter, sessionOf, countRequest, answers } = options
   const records = new RequestRecords(countRequest)
+  const parts: Parts = { limiter, records, answers }
 
   const factsOf = (request: HttpRequest): Facts => ({
     ip: clientAddressOf(request),
@@ -44,7 +46,7 @@ export function createGateHandlers(options: GateHandlerOptions): GateHandlers {
     asked?: AttemptOptions,
   ): void {
     const answer = limiter.attempt(record.facts, asked)
-    proceed(answer, next, (attempt) => conclude(limiter, records, record, attempt, response, next))
+    proceed(answer, next, (attempt) => conclude(parts, record, attempt, response, next))
   }
 
   return {
@@ -73,10 +75,15 @@ export function createGateHandlers(options: GateHandlerOptions): GateHandlers {
   }
 }
 
+interface Parts {
+  readonly limiter: RuleLimiter
+  readonly records: RequestRecords
+  readonly answers: Answers
+}
+
 /** Lets the request on, or declines it and gives back what its earlier attempts took. */
 function conclude(
-  limiter: RuleLimiter,
-  records: RequestRecords,
+  { limiter, records, answers }: Parts,
   record: RequestRecord,
   attempt: Attempt,
   response: ServerResponse,
@@ -85,16 +92,18 @@ function conclude(
   const earlier = record.attempts
   record.attempts = [...earlier, attempt]
   if (attempt.decision.allowed) {
-    setFields(response, record.attempts)
+    // Where it was declined before, the answer is settled, though it may not have been sent.
+    if (!record.isDeclined) answers.allow(response, record.attempts)
     records.countIfOver(response)
     return next()
   }
+  // Declined before, and so answered, or about to be.
+  const isAnswered = record.isDeclined
   record.isDeclined = true
   // What is given back is forgotten: a later attempt of this request must not give it back again.
   record.attempts = [attempt]
   proceed(giveBack(limiter, earlier), next, (reviewed) => {
-    setFields(response, [...reviewed, attempt])
-    sendDeclined(response, attempt)
+    if (!isAnswered) answers.decline(response, attempt, reviewed, next)
     records.countIfOver(response)
   })
 }
@@ -105,22 +114,17 @@ function giveBack(limiter: RuleLimiter, attempts: readonly Attempt[]): Answer<Re
   const waiting: Promise<Reported>[] = []
   for (const attempt of attempts) {
     const { question } = attempt
+    const isGivenBack = attempt.decision.allowed
     const refunded = limiter.refund(attempt)
     const review =
       refunded instanceof Promise
         ? refunded.then(() => limiter.review(question))
         : limiter.review(question)
-    if (review instanceof Promise) waiting.push(review.then((decision) => ({ question, decision })))
-    else reviewed.push({ question, decision: review })
+    if (review instanceof Promise)
+      waiting.push(review.then((decision) => ({ question, decision, isGivenBack })))
+    else reviewed.push({ question, decision: review, isGivenBack })
   }
   return waiting.length === 0 ? reviewed : Promise.all(waiting)
-}
-
-function setFields(response: ServerResponse, attempts: readonly Reported[]): void {
-  const fields = rateLimitFields(attempts)
-  if (fields === null || response.headersSent) return
-  response.setHeader('RateLimit-Policy', fields.policy)
-  response.setHeader('RateLimit', fields.state)
 }
 
 /** Goes on at once where the answer is there; a failure of a remote store goes to Express. */

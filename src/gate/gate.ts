@@ -8,7 +8,9 @@ import { statistics } from '../admin/statistics.js'
 import { systemClock } from '../core/clock.js'
 import type { Logger } from '../core/logger.js'
 import { compileRules, type CompiledRule } from '../core/rule.js'
+import { Answers } from '../express/answers.js'
 import { expressSessionId } from '../express/client-key.js'
+import { createDialect } from '../express/headers/index.js'
 import type { Handler } from '../express/http.js'
 import { createMetricsHandler } from '../express/metrics-handler.js'
 import { createGateHandlers } from '../express/middleware.js'
@@ -57,6 +59,10 @@ export function createGate(given: GateOptions): GateParts {
     limiter,
     sessionOf: options.session ?? expressSessionId,
     countRequest: counting.countRequest,
+    answers: new Answers({
+      dialect: createDialect(options.headers ?? 'draft-8', clock),
+      onDecline: options.onDecline ?? null,
+    }),
   })
   const utilizationOf = (rule: CompiledRule) => recorder.utilization(rule, clock.monotonicMs())
   const stats = () => statistics({ limiter, tally, slots: counting.slots, calendar, utilizationOf })

@@ -8,7 +8,8 @@ import type { Logger } from '../core/logger.js'
 import type { RuleOptions } from '../core/rule.js'
 import { checkSecret } from '../core/secret.js'
 import { nearestName } from '../core/spelling.js'
-import type { HttpRequest } from '../express/http.js'
+import { dialectNames, type DialectName } from '../express/headers/index.js'
+import type { DeclineHandler, HttpRequest } from '../express/http.js'
 import type { Registry } from '../metrics/prometheus.js'
 import type { Weekday } from '../tally/calendar.js'
 import { readConfig } from './config-file.js'
@@ -33,6 +34,10 @@ export interface GateOptions {
   metricsToken?: string | undefined
   /** The id of a request's established session; express-session's, once the cookie names it, unless said. */
   session?: ((request: HttpRequest) => string | undefined) | undefined
+  /** How the limits are told in response headers: `draft-8` unless said, `draft-6`, `legacy`, `off`. */
+  headers?: DialectName | undefined
+  /** Answers a declined request in place of the problem document; status and headers are set before. */
+  onDecline?: DeclineHandler | undefined
 }
 
 /** Options with the configuration file read in and the secrets checked. */
@@ -52,6 +57,8 @@ const known = [
   'adminToken',
   'metricsToken',
   'session',
+  'headers',
+  'onDecline',
 ]
 
 const later = new Set([
@@ -61,8 +68,6 @@ const later = new Set([
   'skipFailed',
   'skipSuccessful',
   'cost',
-  'onDecline',
-  'headers',
   'storeTimeoutMs',
   'onStoreFailure',
 ])
@@ -78,6 +83,8 @@ export function checkOptions(options: GateOptions): CheckedOptions {
   checkType(options, 'config', 'string', 'a path')
   checkType(options, 'database', 'string', 'a path')
   checkType(options, 'session', 'function', 'a function of the request')
+  checkType(options, 'onDecline', 'function', 'a function of request, response and decision')
+  checkHeaders(options.headers)
   checkMethods(options, 'clock', ['monotonicMs', 'wallMs'])
   checkMethods(options, 'logger', ['info', 'warn', 'error'])
   checkMethods(options, 'registry', ['registerMetric', 'getSingleMetric', 'metrics'])
@@ -103,6 +110,15 @@ function checkType(options: GateOptions, name: keyof GateOptions, type: string, 
   const value: unknown = options[name]
   if (value === undefined || (typeof value === type && value !== '')) return
   throw optionError(`${name} must be ${must}: received ${shown(value)}`)
+}
+
+function checkHeaders(value: unknown) {
+  if (value === undefined || (dialectNames as readonly unknown[]).includes(value)) return
+  const near = typeof value === 'string' ? nearestName(value, dialectNames) : null
+  const advice = near === null ? '' : `, did you mean ${near}?`
+  throw optionError(
+    `headers must be one of ${dialectNames.join(', ')}: received ${shown(value)}${advice}`,
+  )
 }
 
 function checkMethods(options: GateOptions, name: keyof GateOptions, methods: readonly string[]) {

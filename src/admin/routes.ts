@@ -7,7 +7,7 @@ import express, { type RequestHandler } from 'express'
 import type { Clock } from '../core/clock.js'
 import { bearerCheck } from '../core/secret.js'
 import { clientAddressOf } from '../express/client-key.js'
-import { retryAfterSeconds } from '../express/headers.js'
+import { retryAfterSeconds } from '../express/headers/seconds.js'
 import { createLimiter } from '../limiter/index.js'
 import type { Statistics } from './statistics.js'
 

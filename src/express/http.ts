@@ -3,6 +3,7 @@
  * functions over Node's own request and response, so nothing here imports Express.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Decision } from '../core/decision.js'
 
 /** A request as Express and express-session dress it up; every addition may be missing. */
 export interface HttpRequest extends IncomingMessage {
@@ -17,7 +18,21 @@ export interface HttpRequest extends IncomingMessage {
   app?: { get?(setting: string): unknown } | undefined
 }
 
+/** A response as Express dresses it up. */
+export interface HttpResponse extends ServerResponse {
+  json(body: unknown): unknown
+  send(body: unknown): unknown
+}
+
 export type Next = (error?: unknown) => void
 
 /** Mounts in Express 4 and 5 alike. */
 export type Handler = (request: IncomingMessage, response: ServerResponse, next: Next) => void
+
+/**
+ * Answers a declined request in place of the problem document. A method's type, because TypeScript lets its
+ * parameters be the more special types of Express's own.
+ */
+export type DeclineHandler = {
+  answer(request: HttpRequest, response: HttpResponse, decision: Decision): unknown
+}['answer']

@@ -10,13 +10,13 @@ import type { Facts } from '../core/facts.js'
 import type { Warnings } from '../core/warnings.js'
 import type { Attempt, AttemptOptions, RuleLimiter } from '../limiter/limiter.js'
 import type { Answer } from '../stores/store.js'
+import type { Answers } from './answers.js'
 import type { ClientIdentity } from './client-identity.js'
 import { hasExpressSession } from './client-key.js'
 import type { Exemption } from './exemption.js'
-import { rateLimitFields, type Reported } from './headers.js'
+import type { Reported } from './headers/dialect.js'
 import type { Handler, HttpRequest, Next } from './http.js'
 import { isOneTooMany } from './late-gates.js'
-import { sendDeclined } from './problem.js'
 import { RequestRecords, type RequestRecord } from './request-record.js'
 
 export interface GateHandlers {
@@ -37,16 +37,18 @@ export interface GateHandlerOptions {
   readonly awaitsSession: boolean
   /** Told the outcome of each request at its end, as an index into `outcomes`. */
   readonly countRequest: (outcome: number) => void
+  readonly answers: Answers
 }
 
 export function createGateHandlers(options: GateHandlerOptions): GateHandlers {
-  const { limiter, warnings, countRequest } = options
+  const { limiter, warnings, countRequest, answers } = options
   const records = new RequestRecords((outcome, record, response) => {
     countRequest(outcome)
     if (record.lacksSession && hasExpressSession(response.req)) {
       warnings.note('TALLYGATE_WARN_SESSION_AFTER_GATE')
     }
   })
+  const parts: Parts = { limiter, records, answers }
   const open = recordOpener(options, records)
 
   /** Asks the rules, unless the request is exempt; what `skip` throws goes to Express. */
@@ -71,7 +73,7 @@ export function createGateHandlers(options: GateHandlerOptions): GateHandlers {
     asked?: AttemptOptions,
   ): void {
     const answer = limiter.attempt(record.facts, asked)
-    proceed(answer, next, (attempt) => conclude(limiter, records, record, attempt, response, next))
+    proceed(answer, next, (attempt) => conclude(parts, record, attempt, response, next))
   }
 
   return {
@@ -101,6 +103,12 @@ export function createGateHandlers(options: GateHandlerOptions): GateHandlers {
   }
 }
 
+interface Parts {
+  readonly limiter: RuleLimiter
+  readonly records: RequestRecords
+  readonly answers: Answers
+}
+
 /** Makes the record of a request at its first attempt: who it is from, whether it is exempt. */
 function recordOpener(options: GateHandlerOptions, records: RequestRecords) {
   const { client, exemption, warnings, clock, sessionOf, awaitsSession } = options
@@ -123,8 +131,7 @@ function recordOpener(options: GateHandlerOptions, records: RequestRecords) {
 
 /** Lets the request on, or declines it and gives back what its earlier attempts took. */
 function conclude(
-  limiter: RuleLimiter,
-  records: RequestRecords,
+  { limiter, records, answers }: Parts,
   record: RequestRecord,
   attempt: Attempt,
   response: ServerResponse,
@@ -133,16 +140,18 @@ function conclude(
   const earlier = record.attempts
   record.attempts = [...earlier, attempt]
   if (attempt.decision.allowed) {
-    setFields(response, record.attempts)
+    // Where it was declined before, the answer is settled, though it may not have been sent.
+    if (!record.isDeclined) answers.allow(response, record.attempts)
     records.countIfOver(response)
     return next()
   }
+  // Declined before, and so answered, or about to be.
+  const isAnswered = record.isDeclined
   record.isDeclined = true
   // What is given back is forgotten: a later attempt of this request must not give it back again.
   record.attempts = [attempt]
   proceed(giveBack(limiter, earlier), next, (reviewed) => {
-    setFields(response, [...reviewed, attempt])
-    sendDeclined(response, attempt)
+    if (!isAnswered) answers.decline(response, attempt, reviewed, next)
     records.countIfOver(response)
   })
 }
@@ -153,22 +162,17 @@ function giveBack(limiter: RuleLimiter, attempts: readonly Attempt[]): Answer<Re
   const waiting: Promise<Reported>[] = []
   for (const attempt of attempts) {
     const { question } = attempt
+    const isGivenBack = attempt.decision.allowed
     const refunded = limiter.refund(attempt)
     const review =
       refunded instanceof Promise
         ? refunded.then(() => limiter.review(question))
         : limiter.review(question)
-    if (review instanceof Promise) waiting.push(review.then((decision) => ({ question, decision })))
-    else reviewed.push({ question, decision: review })
+    if (review instanceof Promise)
+      waiting.push(review.then((decision) => ({ question, decision, isGivenBack })))
+    else reviewed.push({ question, decision: review, isGivenBack })
   }
   return waiting.length === 0 ? reviewed : Promise.all(waiting)
-}
-
-function setFields(response: ServerResponse, attempts: readonly Reported[]): void {
-  const fields = rateLimitFields(attempts)
-  if (fields === null || response.headersSent) return
-  response.setHeader('RateLimit-Policy', fields.policy)
-  response.setHeader('RateLimit', fields.state)
 }
 
 /** Goes on at once where the answer is there; a failure of a remote store goes to Express. */

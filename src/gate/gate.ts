@@ -13,6 +13,8 @@ import { Warnings } from '../core/warnings.js'
 import { ClientIdentity } from '../express/client-identity.js'
 import { expressSessionId } from '../express/client-key.js'
 import { Exemption } from '../express/exemption.js'
+import { Answers } from '../express/answers.js'
+import { createDialect } from '../express/headers/index.js'
 import type { Handler } from '../express/http.js'
 import { createMetricsHandler } from '../express/metrics-handler.js'
 import { createGateHandlers } from '../express/middleware.js'
@@ -68,6 +70,10 @@ export function createGate(given: GateOptions): GateParts {
     sessionOf: options.session ?? expressSessionId,
     awaitsSession: options.session === undefined && rules.some(({ key }) => key === 'session'),
     countRequest: counting.countRequest,
+    answers: new Answers({
+      dialect: createDialect(options.headers ?? 'draft-8', clock),
+      onDecline: options.onDecline ?? null,
+    }),
   })
   const utilizationOf = (rule: CompiledRule) => recorder.utilization(rule, clock.monotonicMs())
   const stats = () => statistics({ limiter, tally, slots: counting.slots, calendar, utilizationOf })

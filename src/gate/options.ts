@@ -11,7 +11,8 @@ import { checkSecret } from '../core/secret.js'
 import { nearestName } from '../core/spelling.js'
 import { warningCodes, type WarningCode } from '../core/warnings.js'
 import { compileExempt, type ExemptOptions, type Skip } from '../express/exemption.js'
-import type { HttpRequest } from '../express/http.js'
+import { dialectNames, type DialectName } from '../express/headers/index.js'
+import type { DeclineHandler, HttpRequest } from '../express/http.js'
 import type { Registry } from '../metrics/prometheus.js'
 import type { Weekday } from '../tally/calendar.js'
 import { readConfig } from './config-file.js'
@@ -42,6 +43,10 @@ export interface GateOptions {
   skip?: Skip | undefined
   /** Codes of warnings that are not to be logged; they are counted all the same. */
   silence?: readonly WarningCode[] | undefined
+  /** How the limits are told in response headers: `draft-8` unless said, `draft-6`, `legacy`, `off`. */
+  headers?: DialectName | undefined
+  /** Answers a declined request in place of the problem document; status and headers are set before. */
+  onDecline?: DeclineHandler | undefined
 }
 
 /** Options with the configuration file read in and the secrets checked. */
@@ -65,6 +70,8 @@ const known = [
   'exempt',
   'skip',
   'silence',
+  'headers',
+  'onDecline',
 ]
 
 const later = new Set([
@@ -72,8 +79,6 @@ const later = new Set([
   'skipFailed',
   'skipSuccessful',
   'cost',
-  'onDecline',
-  'headers',
   'storeTimeoutMs',
   'onStoreFailure',
 ])
@@ -91,6 +96,8 @@ export function checkOptions(options: GateOptions): CheckedOptions {
   checkType(options, 'session', 'function', 'a function of the request')
   checkType(options, 'skip', 'function', 'a function of the request')
   checkSilence(options.silence)
+  checkType(options, 'onDecline', 'function', 'a function of request, response and decision')
+  checkHeaders(options.headers)
   checkMethods(options, 'clock', ['monotonicMs', 'wallMs'])
   checkMethods(options, 'logger', ['info', 'warn', 'error'])
   checkMethods(options, 'registry', ['registerMetric', 'getSingleMetric', 'metrics'])
@@ -130,6 +137,15 @@ function checkSilence(silence: unknown): void {
   if (unknown === -1) return
   throw optionError(
     `silence[${unknown}] must be one of ${codes}: received ${shown(silence[unknown])}`,
+  )
+}
+
+function checkHeaders(value: unknown) {
+  if (value === undefined || (dialectNames as readonly unknown[]).includes(value)) return
+  const near = typeof value === 'string' ? nearestName(value, dialectNames) : null
+  const advice = near === null ? '' : `, did you mean ${near}?`
+  throw optionError(
+    `headers must be one of ${dialectNames.join(', ')}: received ${shown(value)}${advice}`,
   )
 }
 

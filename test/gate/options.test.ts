@@ -3,7 +3,9 @@
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Request, Response } from 'express'
 import { describe, expect, it } from 'vitest'
+import type { Decision } from '../../src/core/decision.js'
 import { readConfig } from '../../src/gate/config-file.js'
 import { checkOptions, type GateOptions } from '../../src/gate/options.js'
 import { tallygate } from '../../src/index.js'
@@ -41,18 +43,12 @@ describe('options', () => {
     expect(refusal({ rules, [name]: 1 })).toContain(`unknown option "${name}": ${advice}`)
   })
 
-  it.each([
-    'store',
-    'skipFailed',
-    'skipSuccessful',
-    'cost',
-    'onDecline',
-    'headers',
-    'storeTimeoutMs',
-    'onStoreFailure',
-  ])('%s is refused as not supported yet', (name) => {
-    expect(refusal({ rules, [name]: 1 })).toContain('this version does not support it yet')
-  })
+  it.each(['store', 'skipFailed', 'skipSuccessful', 'cost', 'storeTimeoutMs', 'onStoreFailure'])(
+    '%s is refused as not supported yet',
+    (name) => {
+      expect(refusal({ rules, [name]: 1 })).toContain('this version does not support it yet')
+    },
+  )
 
   it('that are undefined are the defaults', () => {
     const checked = checkOptions({ rules, store: undefined, config: undefined } as GateOptions)
@@ -93,6 +89,33 @@ describe('options', () => {
       'exempt.ips[0] must be an address such as 192.0.2.7',
     )
     expect(refusal({ rules, exempt: null })).toContain('exempt must be a mapping')
+  })
+
+  it.each([
+    ['draft-9', ', did you mean draft-8?'],
+    ['Legacy', ', did you mean legacy?'],
+    ['standard-headers', ''],
+    ['__proto__', ''],
+    [null, ''],
+    [false, ''],
+    [['draft-8'], ''],
+  ])('headers is not %j, and the dialects are named', (headers, advice) => {
+    expect(refusal({ rules, headers })).toBe(
+      'Cannot create a gate: headers must be one of draft-8, draft-6, legacy, off: ' +
+        `received ${JSON.stringify(headers)}${advice} (TALLYGATE_OPTION)`,
+    )
+  })
+
+  it.each([null, true, 'send', { status: 429 }])('onDecline is not %j', (onDecline) => {
+    expect(refusal({ rules, onDecline })).toContain(
+      `onDecline must be a function of request, response and decision: received ${JSON.stringify(onDecline)}`,
+    )
+  })
+
+  it('onDecline may be written with the types of Express', () => {
+    const onDecline = (_request: Request, response: Response, decision: Decision) =>
+      response.status(503).json(decision.rule)
+    expect(checkOptions({ rules, onDecline }).onDecline).toBe(onDecline)
   })
 
   it('refuse a weak token by the name of the option', () => {

@@ -12,6 +12,7 @@ import { clientAddressOf } from './client-key.js'
 import { rateLimitFields, type Reported } from './headers.js'
 import type { Handler, HttpRequest, Next } from './http.js'
 import { sendDeclined } from './problem.js'
+import { RequestFacts } from './request-facts.js'
 import { RequestRecords, type RequestRecord } from './request-record.js'
 
 export interface GateHandlers {
@@ -32,10 +33,9 @@ export function createGateHandlers(options: GateHandlerOptions): GateHandlers {
   const { limiter, sessionOf, countRequest } = options
   const records = new RequestRecords(countRequest)
 
-  const factsOf = (request: HttpRequest): Facts => ({
-    ip: clientAddressOf(request),
-    session: sessionOf(request),
-  })
+  const facts = new RequestFacts()
+  const factsOf = (request: HttpRequest): Facts =>
+    facts.of(request, clientAddressOf(request), sessionOf(request), limiter.readsRequest)
 
   function ask(
     record: RequestRecord,

@@ -3,6 +3,7 @@
  * series is there from the first scrape, at 0 where nothing has happened.
  */
 import { outcomes, verdicts } from '../core/decision.js'
+import { shownCapacity, shownLimit } from '../core/plans.js'
 import type { CompiledRule } from '../core/rule.js'
 import { windowKinds } from '../core/windows.js'
 import type { RuleLimiter } from '../limiter/limiter.js'
@@ -61,8 +62,8 @@ function ruleSources({ limiter, recorder, utilizationOf }: SourceParts): MetricS
           })),
         ),
       ),
-    ruleLimit: each((rule) => rule.limit),
-    ruleBurst: each((rule) => rule.capacity),
+    ruleLimit: each(shownLimit),
+    ruleBurst: each(shownCapacity),
     ruleWindowSeconds: each((rule) => rule.windowMs / 1000),
     ruleInfo: () =>
       limiter.rules.map(({ name, algorithm, key, mode }) => ({

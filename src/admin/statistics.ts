@@ -3,7 +3,8 @@
  * instant. Counts are since the database began or in its windows; nothing here is since the process began.
  */
 import { outcomes, verdicts, type Mode, type Outcome, type Verdict } from '../core/decision.js'
-import type { CompiledRule, KeyKind } from '../core/rule.js'
+import { shownLimit } from '../core/plans.js'
+import type { CompiledRule } from '../core/rule.js'
 import { windowKinds, type WindowKind } from '../core/windows.js'
 import type { RuleLimiter } from '../limiter/limiter.js'
 import type { Tally, TallyView, WindowCounts } from '../tally/tally.js'
@@ -23,8 +24,10 @@ export type Windows<Counts> = Record<
 export interface RuleStatistics {
   name: string
   function: string | null
-  key: KeyKind
+  /** `global`, `ip`, `session`, `header:NAME`, `function`, or several with + between. */
+  key: string
   algorithm: string
+  /** Where the limit is a function, the greatest that it gave since the process began. */
   limit: number
   windowMs: number
   mode: Mode
@@ -108,7 +111,7 @@ function ruleStatistics(
     function: rule.function,
     key: rule.key,
     algorithm: rule.algorithm.name,
-    limit: rule.limit,
+    limit: shownLimit(rule),
     windowMs: rule.windowMs,
     mode: rule.mode,
     strict: rule.strict,

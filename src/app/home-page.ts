@@ -2,8 +2,9 @@
  * The page at `/`: what this is, a form that starts a session, and a button to try each limit. It shows the
  * answers as they come, with the header fields, so that a newcomer sees a limit at work in a minute.
  */
-import type { CompiledRule } from '../core/rule.js'
 import { formatDuration } from '../core/duration.js'
+import { shownLimit } from '../core/plans.js'
+import type { CompiledRule } from '../core/rule.js'
 
 export const homeStyle = `
   :root { color-scheme: light dark; --line: color-mix(in srgb, currentColor 18%, transparent);
@@ -121,13 +122,28 @@ admin token · <a href="/healthz">/healthz</a> · <a href="/readyz">/readyz</a><
 `
 }
 
+const whoms = new Map([
+  ['global', 'everybody together'],
+  ['ip', 'each address'],
+  ['session', 'each session'],
+])
+
 function ruleRow(rule: CompiledRule): string {
-  const whom = { global: 'everybody together', ip: 'each address', session: 'each session' }[
-    rule.key
-  ]
-  const scope =
-    rule.function === null ? 'every request' : `the function <code>${rule.function}</code>`
-  const allows = `${rule.limit} in ${formatDuration(rule.windowMs)}`
+  const whom = whoms.get(rule.key) ?? `each <code>${escaped(rule.key)}</code>`
+  const scope = scopeOf(rule)
+  const allows = `${shownLimit(rule)} in ${formatDuration(rule.windowMs)}`
   const mode = rule.mode === 'enforce' ? '' : ` (${rule.mode})`
   return `<tr><td><code>${rule.name}</code>${mode}</td><td>${whom}</td><td>${allows}</td><td>${scope}</td></tr>`
+}
+
+function scopeOf({ function: name, match }: CompiledRule): string {
+  const what = name === null ? 'every request' : `the function <code>${name}</code>`
+  if (match === null) return what
+  const words = [...(match.methods ?? []), ...(match.paths ?? [])].join(' ')
+  return `${what} of <code>${escaped(words)}</code>`
+}
+
+/** Names of headers and paths may hold what HTML would read. */
+function escaped(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
 }

@@ -9,6 +9,7 @@ import { systemClock } from '../core/clock.js'
 import { formatDuration } from '../core/duration.js'
 import { TallygateError } from '../core/errors.js'
 import type { Logger } from '../core/logger.js'
+import { shownLimit } from '../core/plans.js'
 import { createGate, type GateParts } from '../gate/gate.js'
 import { version } from '../gate/version.js'
 import type { SessionBuffer } from '../sqlite/session-buffer.js'
@@ -142,7 +143,7 @@ function greet(
   print: (line: string) => void,
 ): void {
   const limits = gate.rules.map(
-    (rule) => `${rule.name} ${rule.limit}/${formatDuration(rule.windowMs)}`,
+    (rule) => `${rule.name} ${shownLimit(rule)}/${formatDuration(rule.windowMs)}`,
   )
   const isShown = settings.isAdminTokenRandom && process.stdout.isTTY
   const admin = isShown

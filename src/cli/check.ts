@@ -38,17 +38,28 @@ function shortWindow({ name, windowMs }: CompiledRule): string {
   return `  Note: the window of ${name} is ${windowMs} milliseconds; for seconds write ${windowMs}s.`
 }
 
-const whom = {
-  global: 'everybody together',
-  ip: 'each client address',
-  session: 'each session',
-} as const
+/** Whom a rule counts. */
+function whom({ keyParts }: CompiledRule): string {
+  if (keyParts.length === 0) return 'everybody together'
+  const names = keyParts.map((part) => {
+    if (part.kind === 'ip') return 'client address'
+    return part.kind === 'header' ? `value of the header ${part.name}` : part.kind
+  })
+  return `each ${names.join(' with each ')}`
+}
+
+/** Which requests a rule is for; empty where it is for all. */
+function where({ match }: CompiledRule): string {
+  const methods = match?.methods?.join(', ') ?? ''
+  const paths = match?.paths?.join(', ') ?? ''
+  return (methods === '' ? '' : ` by ${methods}`) + (paths === '' ? '' : ` to ${paths}`)
+}
 
 function inWords(rule: CompiledRule): string {
   if (rule.mode === 'disabled') return 'switched off.'
   const what = rule.function === null ? 'requests' : `calls of ${rule.function}`
   const parts = [
-    `${whom[rule.key]} may make ${rule.limit} ${what} in ${formatDuration(rule.windowMs)}`,
+    `${whom(rule)} may make ${rule.limit} ${what}${where(rule)} in ${formatDuration(rule.windowMs)}`,
     `by ${rule.algorithm.name}`,
   ]
   if (rule.capacity !== rule.limit) parts.push(`up to ${rule.capacity} at once after a rest`)
@@ -58,13 +69,16 @@ function inWords(rule: CompiledRule): string {
   }
   for (const { label } of rule.candidates) parts.push(`compared with ${label}`)
   if (rule.strict) parts.push('declined attempts count too')
-  if (rule.key === 'session') {
-    parts.push(
-      rule.absent === 'skip'
-        ? 'requests without a session are not counted here'
-        : 'a request without a session counts by its address',
-    )
-  }
+  if (rule.key !== 'global' && rule.key !== 'ip') parts.push(absence(rule))
   if (rule.mode === 'shadow') parts.push('in shadow: it decides and counts, but never declines')
   return `${parts.join('; ')}.`
+}
+
+function absence({ keyParts, absent }: CompiledRule): string {
+  const [part] = keyParts
+  const names = { ip: 'an address', session: 'a session', header: 'that header', function: 'a key' }
+  const missing = keyParts.length > 1 ? 'all of these' : names[part?.kind ?? 'function']
+  return absent === 'skip'
+    ? `requests without ${missing} are not counted here`
+    : `a request without ${missing} counts by its address`
 }

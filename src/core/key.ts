@@ -2,11 +2,29 @@
  * Whom a rule counts. A key is a kind and a text: keys of different kinds never meet, so an address and a
  * session never share one, whatever their texts are. Its hash is made with it, once for all rules of an
  * attempt, and with the seed of the one maker that a limiter has.
+ *
+ * The text may be a secret (a session's id, an API key): it never leaves the process and is never shown,
+ * save an address's. What is kept or sent is the hash, or a digest with a key of its own.
  */
 import { clientAddress } from './address.js'
 import { KeyHasher } from './hash.js'
 
-export const keyKinds = { global: 0, address: 1, session: 2, given: 3 } as const
+export const keyKinds = {
+  global: 0,
+  address: 1,
+  session: 2,
+  given: 3,
+  /** One header, as Node joins its values. */
+  header: 4,
+  /** One header as a list of values, written one after the other with their lengths. */
+  headerList: 5,
+  /** What a function of the rule gave. */
+  function: 6,
+  /** Whatever a function gave that is neither text, number nor nothing: one key for all of it. */
+  odd: 7,
+  /** Several parts, each with its kind and length before it. */
+  list: 8,
+} as const
 
 export interface Key {
   /** One of `keyKinds`. */

@@ -4,7 +4,12 @@
  * what was received and what would be right.
  */
 import { shown, TallygateError } from './errors.js'
-import { laterFields, ruleFields, type FieldRow, type RuleOptions } from './rule-fields.js'
+import { keyFault } from './key-check.js'
+import { matchFault } from './match-check.js'
+import { rollingLimitMax } from './plans.js'
+import { laterFields, ruleFields, type FieldRow } from './rule-fields.js'
+import { isPlainFunction, looksLikeFunction } from './rule-functions.js'
+import type { RuleOptions } from './rule-options.js'
 import { nearestName } from './spelling.js'
 
 const defaultAlgorithm = 'sliding-window'
@@ -18,9 +23,25 @@ export function checkRule(options: unknown, index: number): RuleOptions {
     )
   }
   // Read once: what is used is what was checked, even where a getter answers differently each time.
-  const given: Record<string, unknown> = { ...options }
+  const given = snapshot(options)
   const title = typeof given['name'] === 'string' ? shownName(given['name']) : String(index + 1)
   return checkFields(given, title)
+}
+
+/** A copy, also of what lists and mappings in it hold where a rule can have them. */
+function snapshot(options: object): Record<string, unknown> {
+  const given: Record<string, unknown> = { ...options }
+  const { key, match } = given
+  if (Array.isArray(key)) given['key'] = listCopy(key)
+  if (typeof match === 'object' && match !== null && !Array.isArray(match)) {
+    const entries = Object.entries(match).map(([name, list]) => [name, listCopy(list)])
+    given['match'] = Object.fromEntries(entries)
+  }
+  return given
+}
+
+function listCopy(value: unknown): unknown {
+  return Array.isArray(value) ? Array.from(value as unknown[]) : value
 }
 
 /** Every field by itself, then those that depend on each other. */
@@ -62,24 +83,36 @@ function checkTogether(title: string, rule: RuleOptions): void {
         `received it with ${algorithm}`,
     )
   }
-  if (algorithm === 'rolling-window' && rule.limit > rollingLimitMax) {
+  checkLimit(title, rule, algorithm)
+}
+
+/** What a function gives is checked when it has given it. */
+function checkLimit(title: string, rule: RuleOptions, algorithm: string): void {
+  const { limit } = rule
+  if (typeof limit === 'function') {
+    if (rule.burst === undefined) return
+    throw new TallygateError(
+      'TALLYGATE_RULE_VALUE',
+      `Cannot create rule ${title}: burst must be left out where limit is a function, ` +
+        `which then is the burst too: received ${rule.burst}`,
+    )
+  }
+  if (algorithm === 'rolling-window' && limit > rollingLimitMax) {
     throw new TallygateError(
       'TALLYGATE_RULE_VALUE',
       `Cannot create rule ${title}: limit must be at most ${rollingLimitMax} for a ` +
-        `rolling-window, which keeps each attempt: received ${rule.limit}`,
+        `rolling-window, which keeps each attempt: received ${limit}`,
     )
   }
   // Only a rolling-window has the field.
-  if (rule.maxEntries !== undefined && rule.limit > rule.maxEntries) {
+  if (rule.maxEntries !== undefined && limit > rule.maxEntries) {
     throw new TallygateError(
       'TALLYGATE_RULE_VALUE',
       `Cannot create rule ${title}: maxEntries must be at least the limit, or no key could ` +
-        `reach it: received ${rule.maxEntries} with limit ${rule.limit}`,
+        `reach it: received ${rule.maxEntries} with limit ${limit}`,
     )
   }
 }
-
-const rollingLimitMax = 10_000
 
 function checkField(title: string, field: string, row: FieldRow, given: Record<string, unknown>) {
   const value = given[field]
@@ -93,7 +126,7 @@ function checkField(title: string, field: string, row: FieldRow, given: Record<s
   )
 }
 
-/** What a reader of the message could not guess: older YAML, fields still to come. */
+/** What a reader of the message could not guess: older YAML, what is for code alone, what is wrong inside. */
 function hint(field: string, value: unknown): string {
   if (typeof value === 'boolean' && field !== 'strict' && field !== 'expose') {
     return field === 'mode'
@@ -103,11 +136,18 @@ function hint(field: string, value: unknown): string {
   const word = typeof value === 'string' ? value : ''
   if (field === 'mode' && /^(off|no|none|disable)$/i.test(word)) return ', did you mean disabled?'
   if (field === 'mode' && /dry|log|observe|test/i.test(word)) return ', did you mean shadow?'
-  const isLater =
-    (field === 'key' &&
-      (typeof value === 'function' || Array.isArray(value) || word.startsWith('header:'))) ||
-    (field === 'limit' && typeof value === 'function')
-  return isLater ? ', which this version does not support yet' : ''
+  const fault = faultInside(field, value)
+  return fault === '' || value === undefined ? '' : ` (${fault})`
+}
+
+/** Empty where there is nothing more to say. */
+function faultInside(field: string, value: unknown): string {
+  if (field === 'match') return matchFault(value) ?? ''
+  if (field !== 'key' && field !== 'limit') return ''
+  if (looksLikeFunction(value)) return 'a function is for rules in code, not for a file'
+  if (field === 'key') return keyFault(value) ?? ''
+  const isAsync = typeof value === 'function' && !isPlainFunction(value)
+  return isAsync ? 'a decision is made at once: not by an async function' : ''
 }
 
 /** What the field is called elsewhere. */

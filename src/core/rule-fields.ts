@@ -1,45 +1,16 @@
 /*
- * The fields of a rule as somebody writes it, one row each: what is right, in a check and in words, what it
- * does, and its default. Messages, the table in docs/configuration.md and later the JSON schema come from
+ * The fields of a rule, one row each: what is right, in a check and in words, what it does, and its default. Messages, the table in docs/configuration.md and later the JSON schema come from
  * these rows.
  */
 import { z } from 'zod'
 import { algorithms } from './algorithms/index.js'
-import { modes, type Mode } from './decision.js'
+import { modes } from './decision.js'
 import { parseDuration, windowMsMax, windowMsMin } from './duration.js'
-
-export type KeyKind = 'global' | 'ip' | 'session'
-
-/** A rule as it stands in tallygate.yml or in code; see docs/configuration.md. */
-export interface RuleOptions {
-  name: string
-  key?: KeyKind | undefined
-  /** Cost units a window. */
-  limit: number
-  /** `500ms`, `30s`, `1m`, `1h`, `1d`, `1w`, or whole milliseconds. */
-  window: string | number
-  algorithm?: string | undefined
-  strict?: boolean | undefined
-  function?: string | undefined
-  mode?: Mode | undefined
-  near?: number | undefined
-  absent?: 'address' | 'skip' | undefined
-  burst?: number | undefined
-  minInterval?: string | number | undefined
-  maxAge?: string | number | undefined
-  candidates?: readonly CandidateOptions[] | undefined
-  maxKeys?: number | undefined
-  maxEntries?: number | undefined
-  ipv6Prefix?: number | undefined
-  expose?: boolean | undefined
-}
-
-/** Another limit for the same keys, judged beside the rule; what is not stated is the rule's. */
-export interface CandidateOptions {
-  limit: number
-  window?: string | number | undefined
-  algorithm?: string | undefined
-}
+import { keyFault } from './key-check.js'
+import { matchFault } from './match-check.js'
+import { limitMax } from './plans.js'
+import { isPlainFunction } from './rule-functions.js'
+import type { RuleOptions } from './rule-options.js'
 
 export interface FieldRow {
   /** Accepts exactly the right values; its own messages are not shown. */
@@ -53,7 +24,6 @@ export interface FieldRow {
   readonly only?: string
 }
 
-const limitMax = 2 ** 32 - 1
 const keysMax = 2 ** 27
 const entriesMax = 2 ** 27
 const candidateCountMax = 8
@@ -68,15 +38,15 @@ export const ruleFields: Readonly<Record<keyof RuleOptions, FieldRow>> = {
     doc: 'What the rule is called in headers, metrics and statistics; unique.',
   },
   key: {
-    schema: z.enum(['global', 'ip', 'session']),
-    must: 'global, ip or session',
-    doc: 'Whom the rule counts: everybody together, each client address, or each session.',
+    schema: z.custom((value) => keyFault(value) === null),
+    must: 'global, ip, session, header:NAME, or a list of 2 to 4 of the last three',
+    doc: 'Whom the rule counts: everybody together, each client address, session or value of a header; a list joins several. In code also a function, see docs/library.md.',
     fallback: '`global`',
   },
   limit: {
-    schema: z.int().min(0).max(limitMax),
+    schema: z.custom((value) => isWholeTo(limitMax, value) || isPlainFunction(value)),
     must: `a whole number from 0 to ${limitMax}`,
-    doc: 'Cost units that a key may use in a window; 0 declines everything.',
+    doc: 'Cost units that a key may use in a window; 0 declines everything. In code also a function, see docs/library.md.',
   },
   window: {
     schema: z.custom((value) => isSpan(value, windowMsMin)),
@@ -99,6 +69,12 @@ export const ruleFields: Readonly<Record<keyof RuleOptions, FieldRow>> = {
     schema: z.string().regex(namePattern),
     must: nameMust,
     doc: 'Only for what stands behind `gate.limit` of that name, not for every request.',
+    fallback: 'every request',
+  },
+  match: {
+    schema: z.custom((value) => matchFault(value) === null),
+    must: "methods, paths or both, such as { methods: [POST], paths: ['/login', '/api/*'] }",
+    doc: 'Only for requests of these methods to these paths; `GET` includes HEAD, `*` at the end stands for one or more characters.',
     fallback: 'every request',
   },
   mode: {
@@ -174,7 +150,11 @@ export const ruleFields: Readonly<Record<keyof RuleOptions, FieldRow>> = {
 }
 
 /** Fields of the rule language that this version refuses by name. */
-export const laterFields = ['match', 'persist']
+export const laterFields = ['persist']
+
+function isWholeTo(max: number, value: unknown): boolean {
+  return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= max
+}
 
 function isSpan(value: unknown, leastMs: number): boolean {
   const spanMs = parseDuration(value)

@@ -7,16 +7,27 @@ import { algorithms } from './algorithms/index.js'
 import type { Mode } from './decision.js'
 import { formatDuration, parseDuration } from './duration.js'
 import { shown, TallygateError } from './errors.js'
+import { keyNameOf, keyPartsOf, type KeyPart } from './key-parts.js'
+import { RequestMatch } from './match.js'
+import { limitFields, Plans } from './plans.js'
 import { checkFields, checkRule, refuseField, shownName, withoutForeign } from './rule-check.js'
-import type { CandidateOptions, KeyKind, RuleOptions } from './rule-fields.js'
+import type { CandidateOptions, RuleOptions } from './rule-options.js'
 
 /** A rule made ready: every option resolved, nothing left to look up. */
 export interface CompiledRule {
   /** Position in the configuration; tables and counters have one slot for each. */
   readonly index: number
   readonly name: string
-  readonly key: KeyKind
+  /** As it is shown: `global`, `ip`, `session`, `header:x-api-key`, `function`, `ip+session`. */
+  readonly key: string
+  /** What the key is made of; none for everybody together. */
+  readonly keyParts: readonly KeyPart[]
+  /** Cost units a window; of a rule with plans see there. */
   readonly limit: number
+  /** Where the limit is a function: the rule once more for each number that it gave. Else null. */
+  readonly plans: Plans | null
+  /** The rule itself, for one of its plans; null for a rule. */
+  readonly planOf: CompiledRule | null
   /** What usage is measured against: the limit, or a token bucket's `burst`. */
   readonly capacity: number
   readonly windowMs: number
@@ -30,6 +41,13 @@ export interface CompiledRule {
   readonly strict: boolean
   /** null: every request. */
   readonly function: string | null
+  /** null: every request. */
+  readonly match: RequestMatch | null
+  /**
+   * Whether it has one limit, asks of no request what it is, and counts everybody, the address or the
+   * session: nearly all rules, which the request path decides without asking further.
+   */
+  readonly isPlain: boolean
   readonly mode: Mode
   readonly near: number
   /** Usage above which a verdict is `near`. */
@@ -105,15 +123,20 @@ function checkLabels(name: string, candidates: readonly CompiledRule[]): void {
 }
 
 function compileOwn(checked: RuleOptions, index: number): CompiledRule {
-  const key = checked.key ?? 'global'
+  const keyParts = keyPartsOf(checked.key ?? 'global')
+  const key = keyNameOf(keyParts)
   const near = checked.near ?? 0.8
-  const capacity = checked.burst ?? checked.limit
+  const plans = typeof checked.limit === 'function' ? new Plans(checked.limit) : null
+  const limit = typeof checked.limit === 'function' ? limitBeforePlans : checked.limit
+  const match = checked.match === undefined ? null : new RequestMatch(checked.match)
   return {
     index,
     name: checked.name,
     key,
-    limit: checked.limit,
-    capacity,
+    keyParts,
+    ...limitFields(limit, checked.burst ?? limit, near),
+    plans,
+    planOf: null,
     windowMs: parseDuration(checked.window) as number,
     algorithm: algorithms.get(checked.algorithm ?? 'sliding-window') as Algorithm,
     minIntervalMs: parseDuration(checked.minInterval ?? 0) as number,
@@ -121,9 +144,10 @@ function compileOwn(checked: RuleOptions, index: number): CompiledRule {
     maxEntries: checked.maxEntries ?? 1_000_000,
     strict: checked.strict ?? false,
     function: checked.function ?? null,
+    match,
+    isPlain: match === null && plans === null && plainKeys.has(key),
     mode: checked.mode ?? 'enforce',
     near,
-    nearUsage: near * capacity * nearTolerance,
     absent: checked.absent ?? (key === 'session' ? 'address' : 'skip'),
     maxKeys: checked.maxKeys ?? 1_000_000,
     ipv6Prefix: checked.ipv6Prefix ?? 64,
@@ -134,8 +158,10 @@ function compileOwn(checked: RuleOptions, index: number): CompiledRule {
   }
 }
 
-/** 0.29 · 100 is 28.999999999999996 in doubles, and 29 of 100 is not above 29 %. */
-const nearTolerance = 1 + 2 ** -50
+const plainKeys: ReadonlySet<string> = new Set(['global', 'ip', 'session'])
+
+/** Decides nothing; keys kept from another limit are swept by it, late rather than early. */
+const limitBeforePlans = 1
 
 /** The rule with what the candidate states in place of its own, in shadow. */
 function compileCandidate(
@@ -146,6 +172,12 @@ function compileCandidate(
   const title = `${shownName(rule.name)}, candidate ${shown(candidate)}`
   for (const field of Object.keys(candidate)) {
     if (!candidateFields.includes(field)) refuseField(title, field, candidateFields)
+  }
+  if (typeof candidate.limit === 'function') {
+    throw new TallygateError(
+      'TALLYGATE_RULE_VALUE',
+      `Cannot create rule ${title}: limit must be a whole number: received a function`,
+    )
   }
   const { window = rule.window, algorithm = rule.algorithm ?? 'sliding-window' } = candidate
   const isSameAlgorithm = algorithm === (rule.algorithm ?? 'sliding-window')
@@ -161,4 +193,4 @@ function compileCandidate(
 
 const candidateFields = ['limit', 'window', 'algorithm']
 
-export type { KeyKind, RuleOptions } from './rule-fields.js'
+export type { KeyOption, RuleOptions } from './rule-options.js'

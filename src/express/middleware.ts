@@ -6,7 +6,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../core/clock.js'
 import { TallygateError } from '../core/errors.js'
-import type { Facts } from '../core/facts.js'
 import type { Warnings } from '../core/warnings.js'
 import type { Attempt, AttemptOptions, RuleLimiter } from '../limiter/limiter.js'
 import type { Answer } from '../stores/store.js'
@@ -17,6 +16,7 @@ import type { Exemption } from './exemption.js'
 import type { Reported } from './headers/dialect.js'
 import type { Handler, HttpRequest, Next } from './http.js'
 import { isOneTooMany } from './late-gates.js'
+import { RequestFacts } from './request-facts.js'
 import { RequestRecords, type RequestRecord } from './request-record.js'
 
 export interface GateHandlers {
@@ -111,7 +111,8 @@ interface Parts {
 
 /** Makes the record of a request at its first attempt: who it is from, whether it is exempt. */
 function recordOpener(options: GateHandlerOptions, records: RequestRecords) {
-  const { client, exemption, warnings, clock, sessionOf, awaitsSession } = options
+  const { limiter, client, exemption, warnings, clock, sessionOf, awaitsSession } = options
+  const requestFacts = new RequestFacts()
   const createdMs = clock.monotonicMs()
   let wasAsked = false
   return (request: HttpRequest, response: ServerResponse): RequestRecord => {
@@ -122,7 +123,7 @@ function recordOpener(options: GateHandlerOptions, records: RequestRecords) {
       }
     }
     const ip = client.addressOf(request)
-    const facts: Facts = { ip, session: sessionOf(request) }
+    const facts = requestFacts.of(request, ip, sessionOf(request), limiter.readsRequest)
     const record = records.open(response, facts, exemption.of(request, ip))
     record.lacksSession = awaitsSession && !hasExpressSession(request)
     return record

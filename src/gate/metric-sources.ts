@@ -5,6 +5,7 @@
 import { addressKinds } from '../core/address-kind.js'
 import { stepDirections, type ClockSteps } from '../core/clock-steps.js'
 import { outcomes, verdicts } from '../core/decision.js'
+import { shownCapacity, shownLimit } from '../core/plans.js'
 import type { CompiledRule } from '../core/rule.js'
 import { warningCodes, type Warnings } from '../core/warnings.js'
 import { windowKinds } from '../core/windows.js'
@@ -94,8 +95,8 @@ function ruleSources({ limiter, recorder, utilizationOf }: SourceParts): MetricS
           })),
         ),
       ),
-    ruleLimit: each((rule) => rule.limit),
-    ruleBurst: each((rule) => rule.capacity),
+    ruleLimit: each(shownLimit),
+    ruleBurst: each(shownCapacity),
     ruleWindowSeconds: each((rule) => rule.windowMs / 1000),
     ruleInfo: () =>
       limiter.rules.map(({ name, algorithm, key, mode }) => ({

@@ -6,7 +6,7 @@
 import type { Measure } from '../core/algorithm.js'
 import type { Decision } from '../core/decision.js'
 import { shown, TallygateError } from '../core/errors.js'
-import { keyOf, questionOf, type Facts } from '../core/facts.js'
+import { keyOf, planOf, questionOf, type Facts } from '../core/facts.js'
 import { KeyMaker, type Key } from '../core/key.js'
 import type { DecisionObserver } from '../core/observer.js'
 import { withoutForeign } from '../core/rule-check.js'
@@ -34,13 +34,14 @@ export interface Attempt {
 
 /** What may be changed while the limiter runs: `limit`, `mode`, `near` keep the state of the keys. */
 export type RuleChanges = Partial<
-  Omit<RuleOptions, 'name' | 'function' | 'key' | 'absent' | 'candidates'>
+  Omit<RuleOptions, 'name' | 'function' | 'match' | 'key' | 'absent' | 'candidates'>
 >
 
 const fixedFields: ReadonlySet<string> = new Set([
   'name',
   'key',
   'function',
+  'match',
   'absent',
   'candidates',
 ])
@@ -74,6 +75,11 @@ export class RuleLimiter {
   /** The rules as they are now, in the order of the configuration. */
   get rules(): readonly CompiledRule[] {
     return this.#rules
+  }
+
+  /** Whether some rule looks at a request's method or path, or hands the facts to a function. */
+  get readsRequest(): boolean {
+    return this.#groups.readsRequest
   }
 
   /** Decides one attempt: takes from every rule that applies, or from none. */
@@ -131,7 +137,7 @@ export class RuleLimiter {
     const rule = this.rule(name)
     const key = keyOf(rule, facts, this.#keys)
     if (key === null) return undefined
-    return this.#forEach(rule, (each) => this.store.adjust(each, key, delta))
+    return this.#forEach(rule, (each) => this.store.adjust(planOf(each, facts), key, delta))
   }
 
   /** Changes a rule while it runs; a changed window or algorithm starts its keys afresh. */
@@ -147,6 +153,7 @@ export class RuleLimiter {
     }
     const options = this.#changed(before, Object.fromEntries(given))
     const after = compileRule(options, before.index, before.candidates[0]?.index ?? 0)
+    if (before.plans !== null) after.plans?.adopt(after, before.plans)
     this.#options[before.index] = options
     this.#rules[before.index] = after
     this.#reconfigure(before, after)
@@ -236,7 +243,13 @@ export class RuleLimiter {
 }
 
 function copyOf(options: RuleOptions): RuleOptions {
-  return { ...options, candidates: options.candidates?.map((candidate) => ({ ...candidate })) }
+  const { key, match, candidates } = options
+  return {
+    ...options,
+    key: typeof key === 'object' ? [...key] : key,
+    match: match && { methods: match.methods?.slice(), paths: match.paths?.slice() },
+    candidates: candidates?.map((candidate) => ({ ...candidate })),
+  }
 }
 
 function receiptsOf({ rules, keys }: Question, { measures }: Findings): Receipt[] {

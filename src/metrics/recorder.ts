@@ -19,11 +19,14 @@ export class Recorder implements DecisionObserver {
   untrustedForwardCount = 0
   readonly #decisions: Float64Array
   readonly #peaks: readonly UsagePeak[]
+  /** Of rules with plans, where each key has a capacity of its own: shares of it. */
+  readonly #sharePeaks: readonly UsagePeak[]
 
   /** @param ruleCount rules and candidates together: each has an index of its own. */
   constructor(ruleCount: number) {
     this.#decisions = new Float64Array(ruleCount * labelValues.mode.length * verdicts.length)
     this.#peaks = Array.from({ length: ruleCount }, () => new UsagePeak())
+    this.#sharePeaks = Array.from({ length: ruleCount }, () => new UsagePeak())
   }
 
   /** @param outcome index into `outcomes`. */
@@ -43,7 +46,12 @@ export class Recorder implements DecisionObserver {
   judged(rule: CompiledRule, verdict: number, _key: Key, measure: Measure, nowMs: number): void {
     const slot = slotOf(rule.index, rule.mode === 'shadow' ? 1 : 0, verdict)
     this.#decisions[slot] = (this.#decisions[slot] as number) + 1
-    this.#peaks[rule.index]?.record(measure.usage, rule.windowMs, nowMs)
+    if (rule.planOf === null) {
+      this.#peaks[rule.index]?.record(measure.usage, rule.windowMs, nowMs)
+    } else {
+      const share = rule.limit > 0 ? measure.usage / rule.capacity : 1
+      this.#sharePeaks[rule.index]?.record(share, rule.windowMs, nowMs)
+    }
   }
 
   /** @param mode index into `labelValues.mode`. @param verdict index into `verdicts`. */
@@ -53,8 +61,10 @@ export class Recorder implements DecisionObserver {
 
   /** Highest usage of any key as a share of the limit, in the current and the last window of the rule. */
   utilization(rule: CompiledRule, nowMs: number): number {
-    const peak = this.#peaks[rule.index]?.read(rule.windowMs, nowMs) ?? noUsage
+    const peaks = rule.plans === null ? this.#peaks : this.#sharePeaks
+    const peak = peaks[rule.index]?.read(rule.windowMs, nowMs) ?? noUsage
     if (peak === noUsage) return 0
+    if (rule.plans !== null) return peak
     return rule.limit > 0 ? peak / rule.capacity : 1
   }
 }

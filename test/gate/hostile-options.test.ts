@@ -15,7 +15,15 @@ const circle: Record<string, unknown> = {}
 circle['self'] = circle
 
 describe('an impossible value', () => {
-  const values = [{ big: 1n }, circle, Object.create(null), [Symbol('x')], () => 1, Symbol('x'), 5n]
+  const values = [
+    { big: 1n },
+    circle,
+    Object.create(null),
+    [Symbol('x')],
+    async () => 1,
+    Symbol('x'),
+    5n,
+  ]
   for (const field of Object.keys(rule({ algorithm: '', strict: 0, near: 0, absent: 0 }))) {
     it(`of ${field} is refused in one line, whatever it is`, () => {
       for (const value of values) {

@@ -145,6 +145,7 @@ describe('a compiled candidate', () => {
   it.each([
     [{ limit: -1 }, 'limit must be a whole number'],
     [{ window: '2m' }, 'limit must be a whole number from 0 to 4294967295: received nothing'],
+    [{ limit: () => 5 }, 'limit must be a whole number: received a function'],
     [{ limit: 5, window: '0s' }, 'window must be a span'],
     [{ limit: 5, algorithm: 'sliding' }, 'algorithm must be sliding-window'],
     [{ limit: 10_001, algorithm: 'rolling-window' }, 'limit must be at most 10000'],

@@ -7,6 +7,7 @@
 import type { Measure } from '../../core/algorithm.js'
 import type { Clock } from '../../core/clock.js'
 import type { Key } from '../../core/key.js'
+import { strictestOf } from '../../core/plans.js'
 import type { CompiledRule } from '../../core/rule.js'
 import type { Findings, KeyCounts, Question, Receipt, Store } from '../store.js'
 import { KeyTable } from './key-table.js'
@@ -51,7 +52,7 @@ export class MemoryStore implements Store {
   refund(receipts: readonly Receipt[]): void {
     for (const { rule, key, takenAtMs, taken } of receipts) {
       // What was counted before the rule was started afresh is gone.
-      if (this.#tableOfCompiled.get(rule) !== this.#tableOf(rule)) continue
+      if (this.#tableOfCompiled.get(rule.planOf ?? rule) !== this.#tableOf(rule)) continue
       const table = this.#locate(rule, key)
       if (table.state === table.blank) continue
       rule.algorithm.refund(table.state, table.at, rule, takenAtMs, taken)
@@ -63,9 +64,9 @@ export class MemoryStore implements Store {
     const table = this.#locate(rule, key)
     if (table.state === table.blank) {
       if (delta <= 0) return
-      table.claim(key, rule)
+      table.claim(key, strictestOf(rule))
     } else if (delta > 0) {
-      table.reserveEntry(key, rule)
+      table.reserveEntry(key, strictestOf(rule))
     }
     rule.algorithm.adjust(table.state, table.at, rule, table.time, delta)
   }
@@ -92,7 +93,7 @@ export class MemoryStore implements Store {
     for (const rule of this.#rules) {
       const table = this.#tableOf(rule)
       table.time.read(nowMs)
-      if (table.sweep(rule, elapsedMs)) isMoreDue = true
+      if (table.sweep(strictestOf(rule), elapsedMs)) isMoreDue = true
     }
     return isMoreDue
   }
@@ -135,8 +136,9 @@ export class MemoryStore implements Store {
   }
 
   #makePlace(table: KeyTable, rule: CompiledRule, key: Key): void {
-    if (table.state === table.blank) table.claim(key, rule)
-    else if (rule.algorithm.keepsEntries) table.reserveEntry(key, rule)
+    // The other keys that it may have to look at can have other plans.
+    if (table.state === table.blank) table.claim(key, strictestOf(rule))
+    else if (rule.algorithm.keepsEntries) table.reserveEntry(key, strictestOf(rule))
   }
 
   #locate(rule: CompiledRule, key: Key): KeyTable {

@@ -50,7 +50,7 @@ async function patiently(
     const millisecondsSay =
       body.retryAfterMs === null ? null : String(Math.max(1, Math.ceil(body.retryAfterMs / 1000)))
     expect([status, seconds]).toEqual([429, millisecondsSay])
-    if (seconds === null) return { ...fared, end: violated.map(({ limit }) => limit) }
+    if (seconds === null) return { ...fared, end: violated.map(({ limit }) => Number(limit)) }
     fared[violated.some((rule) => rule.function === undefined) ? 'general' : 'route']++
     wait(Number(seconds) * 1000)
   }

@@ -5,6 +5,9 @@
 import type { Clock } from '../core/clock.js'
 import { ClockSteps } from '../core/clock-steps.js'
 import type { Logger } from '../core/logger.js'
+import type { Measure } from '../core/algorithm.js'
+import type { Key } from '../core/key.js'
+import { verdictOf } from '../core/verdict.js'
 import type { DecisionObserver } from '../core/observer.js'
 import type { CompiledRule } from '../core/rule.js'
 import { Histogram } from '../metrics/histogram.js'
@@ -62,14 +65,21 @@ export function createCounting({ path, rules, calendar, clock, logger }: Countin
     clockSteps: new ClockSteps(clock),
     startedAtMs,
     observer: {
-      judged(rule, verdict, key, measure, nowMs) {
-        recorder.judged(rule, verdict, key, measure, nowMs)
-        if (rule.candidateOf === null) tally.count(slots.ofVerdict(rule.index, verdict), nowMs)
+      decided({ rules: asked, keys }, measures, nowMs) {
+        tally.reach(nowMs)
+        for (let index = 0; index < asked.length; index++) {
+          const rule = asked[index] as CompiledRule
+          const measure = measures[index] as Measure
+          const verdict = verdictOf(rule, measure)
+          recorder.judged(rule, verdict, keys[index] as Key, measure, nowMs)
+          if (rule.candidateOf === null) tally.add(slots.ofVerdict(rule.index, verdict))
+        }
       },
     },
     countRequest(outcome) {
       recorder.countRequest(outcome)
-      tally.count(outcome)
+      tally.reach(clock.monotonicMs())
+      tally.add(outcome)
     },
   }
 }

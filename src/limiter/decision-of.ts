@@ -4,6 +4,7 @@
  */
 import type { Measure } from '../core/algorithm.js'
 import { verdicts, type Decision, type RuleVerdict } from '../core/decision.js'
+import { verdictOf } from '../core/verdict.js'
 import type { CompiledRule } from '../core/rule.js'
 import type { Findings, Question } from '../stores/store.js'
 
@@ -36,12 +37,6 @@ function verdictsOf(rules: readonly CompiledRule[], measures: readonly Measure[]
   }
   if (count < rules.length) entries.length = count
   return entries
-}
-
-/** Index into `verdicts`: over if the rule itself declines, near if usage with the attempt is high. */
-export function verdictOf(rule: CompiledRule, measure: Measure): number {
-  if (!measure.allowed) return 2
-  return measure.usageWith > rule.nearUsage ? 1 : 0
 }
 
 function verdictEntry(rule: CompiledRule, measure: Measure): RuleVerdict {

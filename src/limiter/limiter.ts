@@ -12,7 +12,7 @@ import type { DecisionObserver } from '../core/observer.js'
 import { withoutForeign } from '../core/rule-check.js'
 import { compileRule, type CompiledRule, type RuleOptions } from '../core/rule.js'
 import type { Answer, Findings, KeyCounts, Question, Receipt, Store } from '../stores/store.js'
-import { decisionOf, verdictOf } from './decision-of.js'
+import { decisionOf } from './decision-of.js'
 import { RuleGroups } from './rule-groups.js'
 
 export interface AttemptOptions {
@@ -206,12 +206,12 @@ export class RuleLimiter {
   }
 
   #decided(question: Question, findings: Findings): Decision {
-    this.#observe(question, findings)
+    this.#observer?.decided(question, findings.measures, findings.nowMs)
     return decisionOf(question, findings)
   }
 
   #attempted(question: Question, findings: Findings): Attempt {
-    this.#observe(question, findings)
+    this.#observer?.decided(question, findings.measures, findings.nowMs)
     const receipts = findings.allowed ? receiptsOf(question, findings) : noReceipts
     return { question, decision: decisionOf(question, findings), receipts }
   }
@@ -230,15 +230,6 @@ export class RuleLimiter {
     if (options?.function !== undefined) return this.#groups.of(options.function)
     if (options?.also !== undefined) return this.#groups.also(options.also)
     return this.#groups.general
-  }
-
-  #observe({ rules, keys }: Question, { measures, nowMs }: Findings): void {
-    if (this.#observer === null) return
-    for (let index = 0; index < rules.length; index++) {
-      const rule = rules[index] as CompiledRule
-      const measure = measures[index] as Measure
-      this.#observer.judged(rule, verdictOf(rule, measure), keys[index] as Key, measure, nowMs)
-    }
   }
 }
 

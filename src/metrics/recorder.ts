@@ -7,12 +7,11 @@ import { addressKinds } from '../core/address-kind.js'
 import type { Measure } from '../core/algorithm.js'
 import { outcomes, verdicts } from '../core/decision.js'
 import type { Key } from '../core/key.js'
-import type { DecisionObserver } from '../core/observer.js'
 import type { CompiledRule } from '../core/rule.js'
 import { HeavyKeys } from './heavy-keys.js'
 import { labelValues } from './table.js'
 
-export class Recorder implements DecisionObserver {
+export class Recorder {
   /** One slot an outcome. */
   readonly requests = new Float64Array(outcomes.length)
   /** One slot a kind of client address. */
@@ -48,6 +47,7 @@ export class Recorder implements DecisionObserver {
     this.untrustedForwardCount++
   }
 
+  /** Counts what one rule made of an attempt. @param verdict index into `verdicts`. */
   judged(rule: CompiledRule, verdict: number, key: Key, measure: Measure, nowMs: number): void {
     const slot = slotOf(rule.index, rule.mode === 'shadow' ? 1 : 0, verdict)
     this.#decisions[slot] = (this.#decisions[slot] as number) + 1

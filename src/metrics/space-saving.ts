@@ -19,6 +19,7 @@ const setCount = 64
 const wayCount = 8
 const slotCount = setCount * wayCount
 const textLengthMax = 64
+const textCountMin = 8
 export const noSlot = -1
 
 export class SpaceSaving {
@@ -59,10 +60,17 @@ export class SpaceSaving {
   #hit(slot: number, key: Key, isOver: boolean): void {
     this.#counts[slot] = (this.#counts[slot] as number) + 1
     if (isOver) this.#overs[slot] = (this.#overs[slot] as number) + 1
-    if (this.#texts[slot] === null && mayBeShown(key)) this.#texts[slot] = flatCopy(key.text)
+    if (this.#texts[slot] === null && this.#isWorthText(slot) && mayBeShown(key)) {
+      this.#texts[slot] = flatCopy(key.text)
+    }
   }
 
-  /** A key that only passes by leaves no text: one is kept in a free way, or when the key comes again. */
+  /** A copy costs as much as some ten attempts: a key that replaced another must have come so often. */
+  #isWorthText(slot: number): boolean {
+    return this.#errors[slot] === 0 || this.atLeastOf(slot) >= textCountMin
+  }
+
+  /** A key that only passes by leaves no text. */
   #replace(first: number, low: number, high: number, isOver: boolean): void {
     const counts = this.#counts
     let least = first

@@ -76,15 +76,19 @@ export class Tally {
   }
 
   /**
-   * Counts one in a slot, now.
+   * Goes over to the minute that it is now, for what is counted next.
    *
-   * @param monotonicMs a reading that the caller has at hand: one attempt counts in several slots, and a
-   * reading costs more than all of them. The wall clock is asked once a second, and when a minute ends.
+   * @param monotonicMs a reading that the caller has at hand. The wall clock is asked once a second, and when
+   * a minute ends: a reading costs more than everything that an attempt counts.
    */
-  count(slot: number, monotonicMs: number = this.#parts.clock.monotonicMs()): void {
+  reach(monotonicMs: number): void {
     if (!(monotonicMs >= this.#anchoredMs && monotonicMs < this.#anchoredUntilMs)) {
       this.#anchor(monotonicMs)
     }
+  }
+
+  /** Counts one in a slot, in the minute that was reached last. */
+  add(slot: number): void {
     this.#fresh[slot] = (this.#fresh[slot] as number) + 1
     this.#hasFresh = true
   }

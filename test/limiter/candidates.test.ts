@@ -5,7 +5,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { verdicts, type Decision } from '../../src/core/decision.js'
-import type { DecisionObserver } from '../../src/core/observer.js'
 import {
   compileRule,
   compileRules,
@@ -22,6 +21,7 @@ import {
   epochMs,
   ipRule,
   messageOf,
+  observerOf,
   passedOf,
   someone,
 } from '../support/units/limits.js'
@@ -37,11 +37,9 @@ function watched(...options: RuleOptions[]) {
   const clock = manualClock(epochMs)
   const rules = compileRules(options)
   const judged: Judged[] = []
-  const observer: DecisionObserver = {
-    judged(rule, verdict, _key, { usage }) {
-      judged.push({ rule, verdict: verdicts[verdict] ?? '', usage })
-    },
-  }
+  const observer = observerOf((rule, verdict, _key, { usage }) => {
+    judged.push({ rule, verdict: verdicts[verdict] ?? '', usage })
+  })
   const store = new MemoryStore(rules, clock)
   const limiter = new RuleLimiter(options, rules, store, observer)
   return {

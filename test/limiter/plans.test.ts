@@ -10,7 +10,15 @@ import { RuleLimiter } from '../../src/limiter/limiter.js'
 import { Recorder } from '../../src/metrics/recorder.js'
 import { MemoryStore } from '../../src/stores/memory/memory-store.js'
 import { manualClock } from '../../src/testing/index.js'
-import { benchOf, burst, epochMs, ipRule, messageOf, passedOf } from '../support/units/limits.js'
+import {
+  benchOf,
+  burst,
+  epochMs,
+  ipRule,
+  messageOf,
+  passedOf,
+  observerOf,
+} from '../support/units/limits.js'
 
 const plans: Readonly<Record<string, number>> = { free: 2, pro: 5, none: 0 }
 
@@ -26,7 +34,12 @@ function watched(options: RuleOptions) {
   const rules = compileRules([options])
   const recorder = new Recorder(1)
   const store = new MemoryStore(rules, clock)
-  const limiter = new RuleLimiter([options], rules, store, recorder)
+  const limiter = new RuleLimiter(
+    [options],
+    rules,
+    store,
+    observerOf(recorder.judged.bind(recorder)),
+  )
   const rule = () => limiter.rule(options.name)
   return {
     limiter,

@@ -7,13 +7,18 @@ import { RuleLimiter } from '../../src/limiter/limiter.js'
 import { Recorder } from '../../src/metrics/recorder.js'
 import { MemoryStore } from '../../src/stores/memory/memory-store.js'
 import { manualClock } from '../../src/testing/index.js'
-import { epochMs, ipRule, someone } from '../support/units/limits.js'
+import { epochMs, ipRule, someone, observerOf } from '../support/units/limits.js'
 
 function bench(...options: RuleOptions[]) {
   const clock = manualClock(epochMs)
   const rules = compileRules(options)
   const recorder = new Recorder(rules.length)
-  const limiter = new RuleLimiter(options, rules, new MemoryStore(rules, clock), recorder)
+  const limiter = new RuleLimiter(
+    options,
+    rules,
+    new MemoryStore(rules, clock),
+    observerOf(recorder.judged.bind(recorder)),
+  )
   const decide = (cost = 1) => void limiter.decide(someone, { cost })
   const utilization = (index = 0) =>
     recorder.utilization(limiter.rules[index] as (typeof rules)[0], clock.monotonicMs())

@@ -97,7 +97,8 @@ describe('a tally', () => {
     const clock: Clock = { monotonicMs: () => 0, wallMs: () => nowMs }
     const archive = new MemoryArchive(slots, nowMs)
     const tally = new Tally({ slots, calendar: createCalendar(), archive, clock })
-    tally.count(allowed)
+    tally.reach(0)
+    tally.add(allowed)
     let reads = 0
     const moving: Clock = {
       monotonicMs: () => 0,
@@ -311,7 +312,8 @@ describe('totals', () => {
         const model = [0, 0, 0]
         for (const step of commands) {
           if (step.do === 'count') {
-            tally.count(step.slot)
+            tally.reach(clock.monotonicMs())
+            tally.add(step.slot)
             model[step.slot] = (model[step.slot] ?? 0) + 1
           } else if (step.do === 'advance') clock.advance(step.ms)
           else if (step.do === 'fail') archive.failure = step.on ? new Error('locked') : null

@@ -2,6 +2,11 @@
  * Small makers for the tests of rules: a clock at a multiple of every window that is used, rules with the
  * fields a test does not care about filled in, and a count of how many of a burst pass.
  */
+import type { Measure } from '../../../src/core/algorithm.js'
+import type { Key } from '../../../src/core/key.js'
+import type { CompiledRule } from '../../../src/core/rule.js'
+import type { DecisionObserver } from '../../../src/core/observer.js'
+import { verdictOf } from '../../../src/core/verdict.js'
 import type { RuleOptions } from '../../../src/core/rule.js'
 import type { Facts } from '../../../src/core/facts.js'
 import {
@@ -55,4 +60,18 @@ export function messageOf(call: () => unknown): string {
     return (error as Error).message
   }
   throw new Error('nothing was thrown')
+}
+
+/** Told of each rule by itself what it made of an attempt. */
+export function observerOf(
+  judged: (rule: CompiledRule, verdict: number, key: Key, measure: Measure, nowMs: number) => void,
+): DecisionObserver {
+  return {
+    decided({ rules, keys }, measures, nowMs) {
+      for (const [index, rule] of rules.entries()) {
+        const measure = measures[index] as Measure
+        judged(rule, verdictOf(rule, measure), keys[index] as Key, measure, nowMs)
+      }
+    },
+  }
 }

@@ -91,7 +91,8 @@ export function tallyBench(
     archive,
     tally,
     count(slot, times = 1) {
-      for (let turn = 0; turn < times; turn++) tally.count(slot)
+      tally.reach(clock.monotonicMs())
+      for (let turn = 0; turn < times; turn++) tally.add(slot)
     },
   }
 }

@@ -103,7 +103,7 @@ function ofResult(result: unknown, rule: string): FoundKey | null {
   if (!isThere(result)) return null
   if (typeof result === 'string') return { kind: keyKinds.function, text: result }
   if (Array.isArray(result) && result.every((one) => typeof one === 'string')) {
-    return ofTexts(result as string[], keyKinds.function)
+    return ofTexts(result, keyKinds.function)
   }
   if (typeof result === 'bigint' || (typeof result === 'number' && Number.isFinite(result))) {
     return { kind: keyKinds.function, text: String(result) }

@@ -1,6 +1,6 @@
 /*
- * The table of errors and docs/errors.md: each code has a section and each section a code, and the example
- * in it is what the code really says.
+ * The tables of errors and warnings and docs/errors.md: each code has a section and each section a code,
+ * and the example in it is what the code really says.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
@@ -12,11 +12,13 @@ import { startApp } from '../src/app/main.js'
 import { systemClock } from '../src/core/clock.js'
 import { errorCodes, shown, TallygateError, type ErrorCode } from '../src/core/errors.js'
 import { compileRules } from '../src/core/rule.js'
+import { warningCodes, Warnings } from '../src/core/warnings.js'
 import { readConfig } from '../src/gate/config-file.js'
 import { tallygate } from '../src/index.js'
 import { openDatabase } from '../src/sqlite/database.js'
 import { runTraffic } from '../src/traffic/traffic.js'
 import { temporaryFolder } from './support/processes.js'
+import { collectingLogger } from './support/units/log.js'
 import { readSources } from './support/units/imports.js'
 
 const doc = readFileSync(new URL('../docs/errors.md', import.meta.url), 'utf8')
@@ -26,6 +28,7 @@ const sections = new Map(
     .slice(1)
     .map((section) => [section.slice(0, section.indexOf('\n')).trim(), section]),
 )
+const codes: readonly string[] = [...Object.keys(errorCodes), ...warningCodes]
 const rule = { name: 'login', limit: 5, window: '1m' }
 
 /** How each example of the document comes about. */
@@ -83,13 +86,18 @@ function asDocumented(message: string): string {
     .replace(/\/\S*\/tallygate-test-\w+/, '/etc')
 }
 
+function quotedIn(code: string): string {
+  const lines = (sections.get(code) ?? '').matchAll(/^> (.*)$/gm)
+  return [...lines].map(([, line]) => line).join(' ')
+}
+
 describe('docs/errors.md', () => {
   it('has a section for each code', () => {
-    expect(Object.keys(errorCodes).filter((code) => !sections.has(code))).toEqual([])
+    expect(codes.filter((code) => !sections.has(code))).toEqual([])
   })
 
   it('has no section without a code', () => {
-    expect([...sections.keys()].filter((title) => !Object.hasOwn(errorCodes, title))).toEqual([])
+    expect([...sections.keys()].filter((title) => !codes.includes(title))).toEqual([])
   })
 
   it.each([...sections])('%s says when, why it hurts and what to do', (_, section) => {
@@ -103,10 +111,25 @@ describe('docs/errors.md', () => {
     async (code, call) => {
       const error = await thrownBy(call)
       expect(error.code).toBe(code)
-      const quoted = [...(sections.get(code) ?? '').matchAll(/^> (.*)$/gm)].map(([, line]) => line)
-      expect(quoted.join(' ')).toBe(asDocumented(error.message))
+      expect(quotedIn(code)).toBe(asDocumented(error.message))
     },
   )
+
+  it.each(warningCodes)('the example of %s is what is really logged', (code) => {
+    const { logger, lines } = collectingLogger()
+    new Warnings(logger).note(code)
+    expect(quotedIn(code)).toBe(lines[0]?.message)
+  })
+})
+
+describe('the table of warnings', () => {
+  it('has no code that nothing notes', () => {
+    const texts = [...readSources()].filter(([path]) => path !== 'core/warnings.ts')
+    const unused = warningCodes.filter(
+      (code) => !texts.some(([, text]) => text.includes(`note('${code}')`)),
+    )
+    expect(unused).toEqual([])
+  })
 })
 
 describe('the table of errors', () => {

@@ -11,11 +11,12 @@ import { RuleLimiter } from '../../src/limiter/limiter.js'
 import { MemoryStore } from '../../src/stores/memory/memory-store.js'
 import { createCalendar } from '../../src/tally/calendar.js'
 import { expressStore, limit, peer, windowMs } from './one-rule.js'
+import type { Texts } from './keys.js'
 import type { Contender } from './rounds.js'
 
 export interface Clients {
-  readonly ips: readonly string[]
-  readonly sessions: readonly string[]
+  readonly ips: Texts
+  readonly sessions: Texts
 }
 
 const rules: readonly RuleOptions[] = [
@@ -42,7 +43,7 @@ export function tallygateGate({ ips, sessions }: Clients): Contender {
       let allowed = 0
       for (let index = from; index < to; index++) {
         const client = order[index] as number
-        const facts = { ip: ips[client], session: sessions[client] }
+        const facts = { ip: ips.at(client), session: sessions.at(client) }
         // A MemoryStore answers at once.
         const decision = limiter.decide(facts, asked) as Decision
         countRequest(decision.allowed ? 0 : 1)
@@ -64,10 +65,10 @@ export function expressFour({ ips, sessions }: Clients): Contender {
       let allowed = 0
       for (let index = from; index < to; index++) {
         const client = order[index] as number
-        const ip = ips[client] as string
+        const ip = ips.at(client)
         if ((await everybody.increment('global')).totalHits > limit) continue
         if ((await byIp.increment(ip)).totalHits > limit) continue
-        if ((await bySession.increment(sessions[client] as string)).totalHits > limit) continue
+        if ((await bySession.increment(sessions.at(client))).totalHits > limit) continue
         if ((await byFunction.increment(ip)).totalHits > limit) continue
         allowed++
       }
@@ -94,11 +95,11 @@ export function bareMaps({ ips, sessions }: Clients): Contender {
       const [everybody, byIp, bySession, byFunction] = maps
       for (let index = from; index < to; index++) {
         const client = order[index] as number
-        const ip = ips[client] as string
+        const ip = ips.at(client)
         const isAllowed =
           count(everybody, 'global') &&
           count(byIp, ip) &&
-          count(bySession, sessions[client] as string) &&
+          count(bySession, sessions.at(client)) &&
           count(byFunction, ip)
         if (isAllowed) allowed++
       }

@@ -1,9 +1,10 @@
 /*
- * Who asks: addresses and sessions as texts made beforehand, and the order in which they ask. Chance is
- * seeded, so every run and every contender sees the same traffic.
+ * Who asks: addresses and sessions as texts, and the order in which they ask. Chance is seeded, so every run
+ * and every contender sees the same traffic.
  *
  * Texts made beforehand favour the peers that keep keys in a Map: V8 keeps the hash of a text in the text,
- * and compares a text with itself at once. A request of a server brings a new text each time.
+ * and compares a text with itself at once. They lie far apart in memory, too, and then merely reading one
+ * takes longer than a whole decision. A request of a server brings a new text each time: so do `newTexts`.
  */
 import { seededRandom } from '../../src/traffic/random.js'
 
@@ -12,18 +13,45 @@ export function addressOf(index: number): string {
   return [10 + (index >>> 24), (index >>> 16) & 255, (index >>> 8) & 255, index & 255].join('.')
 }
 
-export function addresses(count: number): string[] {
-  return Array.from({ length: count }, (_, index) => addressOf(index))
+/** The text of each key, by its index. */
+export interface Texts {
+  readonly count: number
+  at(this: void, index: number): string
+}
+
+export function addresses(count: number): Texts {
+  return kept(Array.from({ length: count }, (_, index) => addressOf(index)))
+}
+
+/** The same addresses, each made anew whenever it is asked for, out of bytes, as a parser of requests does. */
+export function newAddresses(count: number): Texts {
+  const bytes = Buffer.alloc(count * addressLengthMax)
+  const lengths = new Uint8Array(count)
+  for (let index = 0; index < count; index++) {
+    lengths[index] = bytes.write(addressOf(index), index * addressLengthMax, 'latin1')
+  }
+  const at = (index: number) => {
+    const start = index * addressLengthMax
+    return bytes.toString('latin1', start, start + (lengths[index] as number))
+  }
+  return { count, at }
+}
+
+const addressLengthMax = 16
+
+function kept(texts: readonly string[]): Texts {
+  return { count: texts.length, at: (index) => texts[index] as string }
 }
 
 const idAlphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
 const idLength = 32
 
 /** Session ids of the length that express-session gives them. */
-export function sessionIds(count: number): string[] {
+export function sessionIds(count: number): Texts {
   const random = seededRandom(2)
   const letter = () => idAlphabet.charAt(random() * idAlphabet.length)
-  return Array.from({ length: count }, () => Array.from({ length: idLength }, letter).join(''))
+  const id = () => Array.from({ length: idLength }, letter).join('')
+  return kept(Array.from({ length: count }, id))
 }
 
 /** Key indices in the order in which they are asked for. */

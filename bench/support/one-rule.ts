@@ -7,16 +7,18 @@ import { MemoryStore as ExpressMemoryStore, type Options } from 'express-rate-li
 import { RateLimiter } from 'limiter'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { InMemoryRateLimiter } from 'rolling-rate-limiter'
+import { KeyHasher } from '../../src/core/hash.js'
 import { createLimiter } from '../../src/limiter/index.js'
+import type { Texts } from './keys.js'
 import type { Contender } from './rounds.js'
 
 export const windowMs = 900_000
 export const limit = 1_000_000_000
 export const peer = 'express-rate-limit'
 
-export type MakeContender = (keys: readonly string[]) => Contender
+export type MakeContender = (keys: Texts) => Contender
 
-export function tallygate(keys: readonly string[]): Contender {
+export function tallygate(keys: Texts): Contender {
   const limiter = createLimiter({ rules: [{ name: 'ip', key: 'ip', limit, window: windowMs }] })
   return {
     name: 'tallygate',
@@ -24,7 +26,7 @@ export function tallygate(keys: readonly string[]): Contender {
     run(order, from, to) {
       let allowed = 0
       for (let index = from; index < to; index++) {
-        const decision = limiter.decide({ ip: keys[order[index] as number] })
+        const decision = limiter.decide({ ip: keys.at(order[index] as number) })
         if (decision.allowed) allowed++
       }
       return allowed
@@ -39,7 +41,7 @@ export function expressStore(): ExpressMemoryStore {
   return store
 }
 
-export function expressRateLimit(keys: readonly string[]): Contender {
+export function expressRateLimit(keys: Texts): Contender {
   const store = expressStore()
   return {
     name: peer,
@@ -47,7 +49,7 @@ export function expressRateLimit(keys: readonly string[]): Contender {
     async run(order, from, to) {
       let allowed = 0
       for (let index = from; index < to; index++) {
-        const { totalHits } = await store.increment(keys[order[index] as number] as string)
+        const { totalHits } = await store.increment(keys.at(order[index] as number))
         if (totalHits <= limit) allowed++
       }
       return allowed
@@ -56,7 +58,7 @@ export function expressRateLimit(keys: readonly string[]): Contender {
   }
 }
 
-export function rateLimiterFlexible(keys: readonly string[]): Contender {
+export function rateLimiterFlexible(keys: Texts): Contender {
   const limiter = new RateLimiterMemory({ points: limit, duration: windowMs / 1000 })
   return {
     name: 'rate-limiter-flexible',
@@ -64,7 +66,7 @@ export function rateLimiterFlexible(keys: readonly string[]): Contender {
     async run(order, from, to) {
       let allowed = 0
       for (let index = from; index < to; index++) {
-        const answer = await limiter.consume(keys[order[index] as number] as string)
+        const answer = await limiter.consume(keys.at(order[index] as number))
         if (answer.remainingPoints >= 0) allowed++
       }
       return allowed
@@ -73,7 +75,7 @@ export function rateLimiterFlexible(keys: readonly string[]): Contender {
   }
 }
 
-export function limiterPackage(keys: readonly string[]): Contender {
+export function limiterPackage(keys: Texts): Contender {
   const limiters = new Map<string, RateLimiter>()
   return {
     name: 'limiter',
@@ -81,7 +83,7 @@ export function limiterPackage(keys: readonly string[]): Contender {
     run(order, from, to) {
       let allowed = 0
       for (let index = from; index < to; index++) {
-        const key = keys[order[index] as number] as string
+        const key = keys.at(order[index] as number)
         let limiter = limiters.get(key)
         if (limiter === undefined) {
           limiter = new RateLimiter({ tokensPerInterval: limit, interval: windowMs })
@@ -97,9 +99,9 @@ export function limiterPackage(keys: readonly string[]): Contender {
 
 const rollingLimit = 100
 
-export function rollingRateLimiter(keys: readonly string[]): Contender {
+export function rollingRateLimiter(keys: Texts): Contender {
   const limiter = new InMemoryRateLimiter({ interval: windowMs, maxInInterval: rollingLimit })
-  const counts = new Uint8Array(keys.length)
+  const counts = new Uint8Array(keys.count)
   return {
     name: 'rolling-rate-limiter',
     how: `\`await limit(key)\` of InMemoryRateLimiter, limit ${rollingLimit}; a key is cleared after ${rollingLimit} attempts, as if its window had passed: it keeps every attempt, also a declined one, and reads all of them each time`,
@@ -107,7 +109,7 @@ export function rollingRateLimiter(keys: readonly string[]): Contender {
       let allowed = 0
       for (let index = from; index < to; index++) {
         const position = order[index] as number
-        const key = keys[position] as string
+        const key = keys.at(position)
         if ((counts[position] as number) >= rollingLimit) {
           counts[position] = 0
           await limiter.clear(key)
@@ -119,12 +121,12 @@ export function rollingRateLimiter(keys: readonly string[]): Contender {
     },
     async close() {
       // Its timers would keep the process alive for a whole window.
-      for (const key of keys) await limiter.clear(key)
+      for (let index = 0; index < keys.count; index++) await limiter.clear(keys.at(index))
     },
   }
 }
 
-export function bareMap(keys: readonly string[]): Contender {
+export function bareMap(keys: Texts): Contender {
   const counts = new Map<string, number>()
   return {
     name: 'bare Map',
@@ -132,7 +134,7 @@ export function bareMap(keys: readonly string[]): Contender {
     run(order, from, to) {
       let allowed = 0
       for (let index = from; index < to; index++) {
-        const key = keys[order[index] as number] as string
+        const key = keys.at(order[index] as number)
         const count = (counts.get(key) ?? 0) + 1
         counts.set(key, count)
         if (count <= limit) allowed++
@@ -140,5 +142,22 @@ export function bareMap(keys: readonly string[]): Contender {
       return allowed
     },
     close: () => counts.clear(),
+  }
+}
+
+export function textAlone(keys: Texts): Contender {
+  const hasher = new KeyHasher()
+  return {
+    name: 'reading the key',
+    how: 'no limiter: the text is read and hashed, which nobody who keeps no texts can do without',
+    run(order, from, to) {
+      let allowed = 0
+      for (let index = from; index < to; index++) {
+        hasher.hash(1, keys.at(order[index] as number))
+        if (hasher.low !== 0) allowed++
+      }
+      return allowed
+    },
+    close: () => undefined,
   }
 }

@@ -3,11 +3,12 @@
  * comes first. Without a token nothing is there. Wrong tokens are limited like any other abuse, by a rule
  * of our own; a right one always passes. No answer may be cached.
  */
+import type { ServerResponse } from 'node:http'
 import express, { type RequestHandler } from 'express'
 import type { Clock } from '../core/clock.js'
 import { bearerCheck } from '../core/secret.js'
 import { clientAddressOf } from '../express/client-key.js'
-import { retryAfterSeconds } from '../express/headers.js'
+import { retryAfterSeconds } from '../express/headers/seconds.js'
 import { createLimiter } from '../limiter/index.js'
 import type { Statistics } from './statistics.js'
 
@@ -31,7 +32,7 @@ export function createAdmin(options: AdminOptions): RequestHandler {
       .route('/stats')
       .get((_request, response) => {
         // Indented: it is read by people as much as by programs.
-        response.type('application/json').send(`${JSON.stringify(options.stats(), null, 2)}\n`)
+        answer(response, 200, 'application/json', JSON.stringify(options.stats(), null, 2))
       })
       .all((_request, response) => {
         response.setHeader('Allow', 'GET, HEAD')
@@ -64,7 +65,14 @@ function requireToken(token: string, { clock, onWrongToken }: AdminOptions): Req
   }
 }
 
-function problem(response: express.Response, status: number, title: string): void {
-  response.status(status).type('application/problem+json')
-  response.send(JSON.stringify({ type: 'about:blank', title, status }))
+function problem(response: ServerResponse, status: number, title: string): void {
+  const body = JSON.stringify({ type: 'about:blank', title, status })
+  answer(response, status, 'application/problem+json', body)
+}
+
+/** By Node's own means: under Express 4 or none, a response lacks what Express 5 adds. */
+function answer(response: ServerResponse, status: number, type: string, json: string): void {
+  response.statusCode = status
+  response.setHeader('Content-Type', `${type}; charset=utf-8`)
+  response.end(`${json}\n`)
 }

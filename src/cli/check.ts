@@ -4,6 +4,7 @@
 import type { Command } from 'commander'
 import { formatDuration } from '../core/duration.js'
 import { compileRules, type CompiledRule } from '../core/rule.js'
+import { compileExempt } from '../express/exemption.js'
 import { readConfig } from '../gate/config-file.js'
 import { createCalendar } from '../tally/calendar.js'
 
@@ -15,10 +16,12 @@ export function addCheck(program: Command): void {
     .action((file: string) => {
       const config = readConfig(file)
       const rules = compileRules(config.rules)
+      const exempt = compileExempt(config.exempt)
       const calendar = createCalendar(config.timeZone, config.weekStartsOn)
       const lines = [
         `${file} is right: ${rules.length} ${rules.length === 1 ? 'rule' : 'rules'}.`,
         ...rules.map((rule) => `  ${rule.name}: ${inWords(rule)}`),
+        ...(exempt.isEmpty ? [] : [`  exempt: ${config.exempt?.ips?.join(', ')}.`]),
         ...rules.filter(isSuspicious).map(shortWindow),
         `Tallies follow ${calendar.timeZone}, weeks beginning on ${calendar.weekStartsOn}.`,
       ]

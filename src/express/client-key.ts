@@ -9,10 +9,24 @@ import type { HttpRequest } from './http.js'
 export const unknownAddress = 'unknown'
 
 export function clientAddressOf(request: HttpRequest): string {
-  const told = request.ip === undefined ? null : canonicalAddress(request.ip)
-  if (told !== null) return told
-  const { remoteAddress } = request.socket
-  return (remoteAddress === undefined ? null : canonicalAddress(remoteAddress)) ?? unknownAddress
+  return canonicalOf(request.ip) ?? canonicalOf(request.socket.remoteAddress) ?? unknownAddress
+}
+
+const mappedPrefix = '::ffff:'
+
+/** A server that listens on both families spells every IPv4 client this way; the rest takes its time. */
+function canonicalOf(text: unknown): string | null {
+  if (typeof text !== 'string') return null
+  if (text.startsWith(mappedPrefix)) {
+    const address = text.slice(mappedPrefix.length)
+    if (!address.includes(':') && canonicalAddress(address) === address) return address
+  }
+  return canonicalAddress(text)
+}
+
+/** Whether express-session has run for the request: it then has an id, if only a new one. */
+export function hasExpressSession({ sessionID }: HttpRequest): boolean {
+  return typeof sessionID === 'string'
 }
 
 /**

@@ -3,6 +3,7 @@
  * functions over Node's own request and response, so nothing here imports Express.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Decision } from '../core/decision.js'
 
 /** A request as Express and express-session dress it up; every addition may be missing. */
 export interface HttpRequest extends IncomingMessage {
@@ -13,9 +14,25 @@ export interface HttpRequest extends IncomingMessage {
   baseUrl?: string | undefined
   originalUrl?: string | undefined
   route?: { path?: unknown } | undefined
+  /** The Express app that has the request; `get` with one argument reads a setting. */
+  app?: { get?(setting: string): unknown } | undefined
+}
+
+/** A response as Express dresses it up. */
+export interface HttpResponse extends ServerResponse {
+  json(body: unknown): unknown
+  send(body: unknown): unknown
 }
 
 export type Next = (error?: unknown) => void
 
 /** Mounts in Express 4 and 5 alike. */
 export type Handler = (request: IncomingMessage, response: ServerResponse, next: Next) => void
+
+/**
+ * Answers a declined request in place of the problem document. A method's type, because TypeScript lets its
+ * parameters be the more special types of Express's own.
+ */
+export type DeclineHandler = {
+  answer(request: HttpRequest, response: HttpResponse, decision: Decision): unknown
+}['answer']

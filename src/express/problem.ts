@@ -1,35 +1,54 @@
 /*
- * The answer to a declined request: 429 with a problem document (RFC 9457, of the type that the RateLimit
- * draft registers), Retry-After, and no caching. It says which rule, how much it allows, and when to come
- * back; it never says whom the rule counted.
+ * The answer to a declined request: 429 with Retry-After and no caching, and a problem document (RFC 9457,
+ * of the type that the RateLimit draft registers). It says which rule, how much it allows, and when to come
+ * back; it never says whom the rule counted. What earlier middleware set stays, but for what is said here.
  */
 import type { ServerResponse } from 'node:http'
 import type { RuleVerdict } from '../core/decision.js'
 import { formatDuration } from '../core/duration.js'
 import type { Attempt } from '../limiter/limiter.js'
-import { retryAfterSeconds } from './headers.js'
+import { retryAfterSeconds } from './headers/seconds.js'
 
 export const quotaExceeded = 'https://iana.org/assignments/http-problem-types#quota-exceeded'
 
-/** Ends the response with what the declined attempt says. */
-export function sendDeclined(response: ServerResponse, attempt: Attempt): void {
-  const { retryAfterMs } = attempt.decision
+/** Everything but the body, so that another body may take the document's place. */
+export function markDeclined(response: ServerResponse, retryAfterMs: number): void {
   const seconds = retryAfterSeconds(retryAfterMs)
+  response.statusCode = 429
+  response.setHeader('Cache-Control', 'no-store')
+  if (seconds === null) return
+  response.setHeader('Retry-After', String(seconds))
+  exposeRetryAfter(response)
+}
+
+/** Ends a response that was marked with what the declined attempt says. */
+export function sendProblem(
+  response: ServerResponse,
+  attempt: Attempt,
+  retryAfterMs: number,
+): void {
   const declining = attempt.decision.verdicts.filter(isDeclining)
   const body = JSON.stringify({
     type: quotaExceeded,
     title: 'Too many requests',
     status: 429,
-    detail: detailOf(attempt, declining, seconds),
+    detail: detailOf(attempt, declining, retryAfterSeconds(retryAfterMs)),
     'violated-policies': declining.map(({ rule }) => rule),
     retryAfterMs: retryAfterMs === Infinity ? null : retryAfterMs,
   })
-  response.statusCode = 429
-  if (seconds !== null) response.setHeader('Retry-After', String(seconds))
-  response.setHeader('Cache-Control', 'no-store')
   response.setHeader('Content-Type', 'application/problem+json')
   response.setHeader('Content-Length', Buffer.byteLength(body))
   response.end(body)
+}
+
+const exposing = 'Access-Control-Expose-Headers'
+
+/** A page that CORS middleware in front lets read the answer may also read when to come back. */
+function exposeRetryAfter(response: ServerResponse): void {
+  if (!response.hasHeader('Access-Control-Allow-Origin')) return
+  const exposed = String(response.getHeader(exposing) ?? '')
+  if (/(^|[\s,])retry-after($|[\s,])/i.test(exposed)) return
+  response.setHeader(exposing, exposed === '' ? 'Retry-After' : `${exposed}, Retry-After`)
 }
 
 function detailOf(

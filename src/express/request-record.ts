@@ -8,6 +8,7 @@ import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Facts } from '../core/facts.js'
 import type { Attempt } from '../limiter/limiter.js'
+import type { Answer } from '../stores/store.js'
 
 export interface RequestRecord {
   readonly facts: Facts
@@ -16,7 +17,11 @@ export interface RequestRecord {
   /** Whether the general rules were asked: the middleware asks them once. */
   isAskedInGeneral: boolean
   isDeclined: boolean
+  /** Whether it is charged to no rule; a promise until `skip` has said. */
+  exempt: Answer<boolean>
   isCounted: boolean
+  /** Whether express-session should have run before the gate, and had not. */
+  lacksSession: boolean
   /** Those that wait for the connection with this one; null where its response has it. */
   queue: Set<ServerResponse> | null
 }
@@ -24,6 +29,10 @@ export interface RequestRecord {
 /** Indices into `outcomes`. */
 const allowed = 0
 const declined = 1
+const exempt = 2
+
+/** Told of each request once, at its end; `outcome` is an index into `outcomes`. */
+type OnEnd = (outcome: number, record: RequestRecord, response: ServerResponse) => void
 
 type Marked = ServerResponse & { [key: symbol]: RequestRecord | undefined }
 
@@ -32,11 +41,10 @@ export class RequestRecords {
   readonly #onClose: (this: ServerResponse) => void
   /** Responses that wait behind an earlier one of their connection, as pipelining has it. */
   readonly #queues = new WeakMap<Socket, Set<ServerResponse>>()
-  readonly #count: (outcome: number) => void
+  readonly #onEnd: OnEnd
 
-  /** @param count told the outcome of each request, as an index into `outcomes`. */
-  constructor(count: (outcome: number) => void) {
-    this.#count = count
+  constructor(onEnd: OnEnd) {
+    this.#onEnd = onEnd
     // One function for all requests: `this` is the response that closed.
     const finish = (response: ServerResponse) => this.#finish(response)
     this.#onClose = function onClose(this: ServerResponse) {
@@ -48,20 +56,36 @@ export class RequestRecords {
     return (response as Marked)[this.#key]
   }
 
-  open(response: ServerResponse, facts: Facts): RequestRecord {
+  open(response: ServerResponse, facts: Facts, isExempt: Answer<boolean>): RequestRecord {
     const record: RequestRecord = {
       facts,
       attempts: [],
       isAskedInGeneral: false,
       isDeclined: false,
+      exempt: isExempt,
       isCounted: false,
+      lacksSession: false,
       queue: null,
     }
     const marked = response as Marked
     marked[this.#key] = record
     response.on('close', this.#onClose)
     if (isQueued(response)) record.queue = this.#queueOf(response)
+    if (isExempt instanceof Promise) this.#settle(response, record, isExempt)
     return record
+  }
+
+  /**
+   * What ends before `skip` has said is counted by whoever waits for the answer, once the rules have been
+   * asked too. Where `skip` fails they are not, and its error is not for here.
+   */
+  #settle(response: ServerResponse, record: RequestRecord, saying: Promise<boolean>): void {
+    const onSaid = (isExempt: boolean) => void (record.exempt = isExempt)
+    const onFailed = () => {
+      record.exempt = false
+      this.countIfOver(response)
+    }
+    saying.then(onSaid, onFailed)
   }
 
   /** For a response that was over before its record was opened: no event will come any more. */
@@ -88,10 +112,11 @@ export class RequestRecords {
 
   #finish(response: ServerResponse): void {
     const record = this.of(response)
-    if (record === undefined || record.isCounted) return
+    if (record === undefined || record.isCounted || record.exempt instanceof Promise) return
     record.queue?.delete(response)
     record.isCounted = true
-    this.#count(record.isDeclined ? declined : allowed)
+    const passed = record.exempt ? exempt : allowed
+    this.#onEnd(record.isDeclined ? declined : passed, record, response)
   }
 }
 

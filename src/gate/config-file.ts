@@ -7,16 +7,17 @@ import { parseDocument, type Document } from 'yaml'
 import { shown, TallygateError } from '../core/errors.js'
 import type { RuleOptions } from '../core/rule.js'
 import { nearestName } from '../core/spelling.js'
+import type { ExemptOptions } from '../express/exemption.js'
 import type { Weekday } from '../tally/calendar.js'
 
 export interface Config {
   rules: RuleOptions[]
+  exempt?: ExemptOptions | undefined
   timeZone?: string | undefined
   weekStartsOn?: Weekday | undefined
 }
 
-const fields = ['rules', 'timeZone', 'weekStartsOn']
-const laterFields = new Set(['exempt'])
+const fields = ['rules', 'exempt', 'timeZone', 'weekStartsOn']
 
 /**
  * @throws TallygateError naming the file, the place in it, and what would be right.
@@ -80,11 +81,7 @@ function checkConfig(value: unknown, path: string): Config {
 
 function refuseField(path: string, field: string): never {
   const near = nearestName(field, fields)
-  const advice = laterFields.has(field)
-    ? 'this version does not support it yet'
-    : near === null
-      ? `known fields are ${fields.join(', ')}`
-      : `did you mean ${near}?`
+  const advice = near === null ? `known fields are ${fields.join(', ')}` : `did you mean ${near}?`
   throw new TallygateError(
     'TALLYGATE_CONFIG_FIELD',
     `Cannot use ${path}: unknown field ${shown(field)}: ${advice}`,

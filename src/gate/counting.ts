@@ -3,6 +3,7 @@
  * and tallies, which outlive it in SQLite, or end with it where there is no database.
  */
 import type { Clock } from '../core/clock.js'
+import { ClockSteps } from '../core/clock-steps.js'
 import type { Logger } from '../core/logger.js'
 import type { DecisionObserver } from '../core/observer.js'
 import type { CompiledRule } from '../core/rule.js'
@@ -31,6 +32,7 @@ export interface Counting {
   readonly recorder: Recorder
   readonly flushDuration: Histogram
   readonly database: OpenDatabase | null
+  readonly clockSteps: ClockSteps
   readonly startedAtMs: number
   readonly observer: DecisionObserver
   /** @param outcome index into `outcomes`. */
@@ -57,6 +59,7 @@ export function createCounting({ path, rules, calendar, clock, logger }: Countin
     recorder,
     flushDuration,
     database,
+    clockSteps: new ClockSteps(clock),
     startedAtMs,
     observer: {
       judged(rule, verdict, key, measure, nowMs) {

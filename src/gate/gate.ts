@@ -2,13 +2,19 @@
  * The composition root: nothing else makes a store, a clock, a registry or a database. A gate is these
  * parts wired together for one list of rules, and the one timer that moves counts to where they last.
  */
+import cluster from 'node:cluster'
 import { pino } from 'pino'
 import { createAdmin } from '../admin/routes.js'
 import { statistics } from '../admin/statistics.js'
 import { systemClock } from '../core/clock.js'
 import type { Logger } from '../core/logger.js'
 import { compileRules, type CompiledRule } from '../core/rule.js'
+import { Warnings } from '../core/warnings.js'
+import { ClientIdentity } from '../express/client-identity.js'
 import { expressSessionId } from '../express/client-key.js'
+import { Exemption } from '../express/exemption.js'
+import { Answers } from '../express/answers.js'
+import { createDialect } from '../express/headers/index.js'
 import type { Handler } from '../express/http.js'
 import { createMetricsHandler } from '../express/metrics-handler.js'
 import { createGateHandlers } from '../express/middleware.js'
@@ -18,10 +24,10 @@ import type { OpenDatabase } from '../sqlite/database.js'
 import { MemoryStore } from '../stores/memory/memory-store.js'
 import { createCalendar } from '../tally/calendar.js'
 import type { Tally } from '../tally/tally.js'
-import { createCounting } from './counting.js'
+import { createCounting, type Counting } from './counting.js'
 import type { Gate } from './gate-api.js'
 import { metricSources } from './metric-sources.js'
-import { noteRules } from './notices.js'
+import { noteRules, noteWorkers } from './notices.js'
 import { checkOptions, type GateOptions } from './options.js'
 import { version } from './version.js'
 
@@ -46,7 +52,9 @@ export function createGate(given: GateOptions): GateParts {
   const clock = options.clock ?? systemClock
   const logger = options.logger ?? defaultLogger()
   const rules = compileRules(options.rules)
+  const warnings = new Warnings(logger, options.silence)
   noteRules(rules, logger)
+  noteWorkers(process.env, cluster.isWorker, warnings)
   const calendar = createCalendar(options.timeZone, options.weekStartsOn)
   const exposition = createExposition(options.registry)
   const counting = createCounting({ path: options.database, rules, calendar, clock, logger })
@@ -55,8 +63,17 @@ export function createGate(given: GateOptions): GateParts {
   const limiter = new RuleLimiter(options.rules, rules, store, counting.observer)
   const handlers = createGateHandlers({
     limiter,
+    client: new ClientIdentity(recorder, warnings),
+    exemption: new Exemption(options.exempt, options.skip),
+    warnings,
+    clock,
     sessionOf: options.session ?? expressSessionId,
+    awaitsSession: options.session === undefined && rules.some(({ key }) => key === 'session'),
     countRequest: counting.countRequest,
+    answers: new Answers({
+      dialect: createDialect(options.headers ?? 'draft-8', clock),
+      onDecline: options.onDecline ?? null,
+    }),
   })
   const utilizationOf = (rule: CompiledRule) => recorder.utilization(rule, clock.monotonicMs())
   const stats = () => statistics({ limiter, tally, slots: counting.slots, calendar, utilizationOf })
@@ -65,12 +82,13 @@ export function createGate(given: GateOptions): GateParts {
     metricSources({
       ...counting,
       limiter,
+      warnings,
       utilizationOf,
       wrongTokenCount: () => wrongTokenCount,
       version,
     }),
   )
-  const timer = startTicking(limiter, tally)
+  const timer = startTicking(limiter, counting)
 
   let closing: Promise<void> | null = null
   return {
@@ -95,13 +113,14 @@ export function createGate(given: GateOptions): GateParts {
 }
 
 /** The gate's one timer: it frees expired keys and moves counts to where they last. */
-function startTicking(limiter: RuleLimiter, tally: Tally): NodeJS.Timeout {
+function startTicking(limiter: RuleLimiter, { tally, clockSteps }: Counting): NodeJS.Timeout {
   // A large table is swept in pieces, with everybody else's turn between two.
   const sweep = () => {
     if (limiter.store.sweep()) setImmediate(sweep).unref()
   }
   const tick = () => {
     sweep()
+    clockSteps.look()
     void tally.flush()
   }
   return setInterval(tick, tickMs).unref()

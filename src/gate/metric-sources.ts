@@ -2,9 +2,12 @@
  * Where the values of the gate's metrics come from: for each row of the table, how to read it now. Every
  * series is there from the first scrape, at 0 where nothing has happened.
  */
+import { addressKinds } from '../core/address-kind.js'
+import { stepDirections, type ClockSteps } from '../core/clock-steps.js'
 import { outcomes, verdicts } from '../core/decision.js'
 import { shownCapacity, shownLimit } from '../core/plans.js'
 import type { CompiledRule } from '../core/rule.js'
+import { warningCodes, type Warnings } from '../core/warnings.js'
 import { windowKinds } from '../core/windows.js'
 import type { RuleLimiter } from '../limiter/limiter.js'
 import { Histogram, type Sample } from '../metrics/histogram.js'
@@ -17,7 +20,9 @@ export interface SourceParts {
   readonly limiter: RuleLimiter
   readonly recorder: Recorder
   readonly tally: Tally
+  readonly warnings: Warnings
   readonly flushDuration: Histogram
+  readonly clockSteps: ClockSteps
   readonly startedAtMs: number
   readonly utilizationOf: (rule: CompiledRule) => number
   readonly wrongTokenCount: () => number
@@ -25,18 +30,46 @@ export interface SourceParts {
 }
 
 export function metricSources(parts: SourceParts): MetricSources {
-  return { ...requestSources(parts), ...ruleSources(parts), ...tallySources(parts) }
+  return {
+    ...requestSources(parts),
+    ...clientSources(parts),
+    ...ruleSources(parts),
+    ...tallySources(parts),
+  }
 }
 
-function requestSources({ recorder, wrongTokenCount, version }: SourceParts): MetricSources {
+function requestSources({
+  recorder,
+  clockSteps,
+  wrongTokenCount,
+  version,
+}: SourceParts): MetricSources {
   return {
     requests: () =>
       outcomes.map((outcome, index) => ({
         labels: { outcome },
         value: recorder.requests[index] ?? 0,
       })),
+    clockSteps: () =>
+      stepDirections.map((direction, index) => ({
+        labels: { direction },
+        value: clockSteps.count(index),
+      })),
     adminAuthFailures: () => one(wrongTokenCount()),
     buildInfo: () => [{ labels: { version, node: process.version }, value: 1 }],
+  }
+}
+
+function clientSources({ recorder, warnings }: SourceParts): MetricSources {
+  return {
+    clientIdentity: () =>
+      addressKinds.map((kind, index) => ({
+        labels: { kind },
+        value: recorder.identities[index] ?? 0,
+      })),
+    untrustedForwards: () => one(recorder.untrustedForwardCount),
+    warnings: () =>
+      warningCodes.map((code) => ({ labels: { code }, value: warnings.countOf(code) })),
   }
 }
 

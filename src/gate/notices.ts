@@ -1,9 +1,10 @@
 /*
  * What a start says of rules that are right and may still surprise: a window that was perhaps meant in
- * seconds, and the memory that a log of attempts may come to.
+ * seconds, the memory that a log of attempts may come to, other processes with the same rules.
  */
 import type { Logger } from '../core/logger.js'
 import type { CompiledRule } from '../core/rule.js'
+import type { Warnings } from '../core/warnings.js'
 
 /** A time, a cost and a link. */
 const entryBytes = 16
@@ -27,4 +28,20 @@ export function noteRules(rules: readonly CompiledRule[], logger: Logger): void 
       )
     }
   }
+}
+
+/**
+ * Rules in memory know nothing of other workers. PM2 numbers its processes from 0 and starts a single one
+ * with that number too, so 0 tells of others only where PM2 says how many there are.
+ *
+ * @param isClusterWorker whether this process was forked by node:cluster.
+ */
+export function noteWorkers(
+  environment: Readonly<Record<string, string | undefined>>,
+  isClusterWorker: boolean,
+  warnings: Warnings,
+): void {
+  const { NODE_APP_INSTANCE: number, instances } = environment
+  const isOneOfMany = number !== undefined && (Number(number) > 0 || Number(instances) > 1)
+  if (isClusterWorker || isOneOfMany) warnings.note('TALLYGATE_WARN_SEVERAL_WORKERS')
 }

@@ -2,13 +2,17 @@
  * What `tallygate()` takes, checked once. An option that this version does not know stops the start by
  * name; undefined means the default.
  */
+import type { AddressList } from '../core/address-list.js'
 import type { Clock } from '../core/clock.js'
 import { shown, TallygateError } from '../core/errors.js'
 import type { Logger } from '../core/logger.js'
 import type { RuleOptions } from '../core/rule.js'
 import { checkSecret } from '../core/secret.js'
 import { nearestName } from '../core/spelling.js'
-import type { HttpRequest } from '../express/http.js'
+import { warningCodes, type WarningCode } from '../core/warnings.js'
+import { compileExempt, type ExemptOptions, type Skip } from '../express/exemption.js'
+import { dialectNames, type DialectName } from '../express/headers/index.js'
+import type { DeclineHandler, HttpRequest } from '../express/http.js'
 import type { Registry } from '../metrics/prometheus.js'
 import type { Weekday } from '../tally/calendar.js'
 import { readConfig } from './config-file.js'
@@ -33,11 +37,22 @@ export interface GateOptions {
   metricsToken?: string | undefined
   /** The id of a request's established session; express-session's, once the cookie names it, unless said. */
   session?: ((request: HttpRequest) => string | undefined) | undefined
+  /** Clients that no rule counts; goes before the file's. */
+  exempt?: ExemptOptions | undefined
+  /** Whether a request is exempt, asked once for each; the rules do not see it then. */
+  skip?: Skip | undefined
+  /** Codes of warnings that are not to be logged; they are counted all the same. */
+  silence?: readonly WarningCode[] | undefined
+  /** How the limits are told in response headers: `draft-8` unless said, `draft-6`, `legacy`, `off`. */
+  headers?: DialectName | undefined
+  /** Answers a declined request in place of the problem document; status and headers are set before. */
+  onDecline?: DeclineHandler | undefined
 }
 
 /** Options with the configuration file read in and the secrets checked. */
-export interface CheckedOptions extends Omit<GateOptions, 'config' | 'rules'> {
+export interface CheckedOptions extends Omit<GateOptions, 'config' | 'rules' | 'exempt'> {
   readonly rules: readonly RuleOptions[]
+  readonly exempt: AddressList
 }
 
 const known = [
@@ -52,17 +67,18 @@ const known = [
   'adminToken',
   'metricsToken',
   'session',
+  'exempt',
+  'skip',
+  'silence',
+  'headers',
+  'onDecline',
 ]
 
 const later = new Set([
-  'exempt',
   'store',
-  'skip',
   'skipFailed',
   'skipSuccessful',
   'cost',
-  'onDecline',
-  'headers',
   'storeTimeoutMs',
   'onStoreFailure',
 ])
@@ -78,6 +94,10 @@ export function checkOptions(options: GateOptions): CheckedOptions {
   checkType(options, 'config', 'string', 'a path')
   checkType(options, 'database', 'string', 'a path')
   checkType(options, 'session', 'function', 'a function of the request')
+  checkType(options, 'skip', 'function', 'a function of the request')
+  checkSilence(options.silence)
+  checkType(options, 'onDecline', 'function', 'a function of request, response and decision')
+  checkHeaders(options.headers)
   checkMethods(options, 'clock', ['monotonicMs', 'wallMs'])
   checkMethods(options, 'logger', ['info', 'warn', 'error'])
   checkMethods(options, 'registry', ['registerMetric', 'getSingleMetric', 'metrics'])
@@ -92,6 +112,7 @@ export function checkOptions(options: GateOptions): CheckedOptions {
   return {
     ...options,
     rules: file?.rules ?? options.rules ?? [],
+    exempt: compileExempt(options.exempt === undefined ? file?.exempt : options.exempt),
     timeZone: options.timeZone ?? file?.timeZone,
     weekStartsOn: options.weekStartsOn ?? file?.weekStartsOn,
     adminToken: checkSecret('adminToken', options.adminToken),
@@ -103,6 +124,29 @@ function checkType(options: GateOptions, name: keyof GateOptions, type: string, 
   const value: unknown = options[name]
   if (value === undefined || (typeof value === type && value !== '')) return
   throw optionError(`${name} must be ${must}: received ${shown(value)}`)
+}
+
+/** A code that is misspelt would silence nothing, and go unnoticed until the log is full again. */
+function checkSilence(silence: unknown): void {
+  if (silence === undefined) return
+  const codes = warningCodes.join(', ')
+  if (!Array.isArray(silence)) {
+    throw optionError(`silence must be a list of ${codes}: received ${shown(silence)}`)
+  }
+  const unknown = silence.findIndex((code) => !warningCodes.includes(code as WarningCode))
+  if (unknown === -1) return
+  throw optionError(
+    `silence[${unknown}] must be one of ${codes}: received ${shown(silence[unknown])}`,
+  )
+}
+
+function checkHeaders(value: unknown) {
+  if (value === undefined || (dialectNames as readonly unknown[]).includes(value)) return
+  const near = typeof value === 'string' ? nearestName(value, dialectNames) : null
+  const advice = near === null ? '' : `, did you mean ${near}?`
+  throw optionError(
+    `headers must be one of ${dialectNames.join(', ')}: received ${shown(value)}${advice}`,
+  )
 }
 
 function checkMethods(options: GateOptions, name: keyof GateOptions, methods: readonly string[]) {

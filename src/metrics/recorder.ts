@@ -3,6 +3,7 @@
  * counter of a metrics library costs several times a whole decision; these cost an addition. They start
  * at 0 with the process, as Prometheus expects of counters; what outlives it is in the tallies.
  */
+import { addressKinds } from '../core/address-kind.js'
 import type { Measure } from '../core/algorithm.js'
 import { outcomes, verdicts } from '../core/decision.js'
 import type { Key } from '../core/key.js'
@@ -13,6 +14,9 @@ import { labelValues } from './table.js'
 export class Recorder implements DecisionObserver {
   /** One slot an outcome. */
   readonly requests = new Float64Array(outcomes.length)
+  /** One slot a kind of client address. */
+  readonly identities = new Float64Array(addressKinds.length)
+  untrustedForwardCount = 0
   readonly #decisions: Float64Array
   readonly #peaks: readonly UsagePeak[]
   /** Of rules with plans, where each key has a capacity of its own: shares of it. */
@@ -28,6 +32,15 @@ export class Recorder implements DecisionObserver {
   /** @param outcome index into `outcomes`. */
   countRequest(outcome: number): void {
     this.requests[outcome] = (this.requests[outcome] as number) + 1
+  }
+
+  /** @param kind index into `addressKinds`. */
+  identified(kind: number): void {
+    this.identities[kind] = (this.identities[kind] as number) + 1
+  }
+
+  untrustedForward(): void {
+    this.untrustedForwardCount++
   }
 
   judged(rule: CompiledRule, verdict: number, _key: Key, measure: Measure, nowMs: number): void {

@@ -5,7 +5,10 @@
  *
  * Adding a metric: a row here, a source for it in `gate/metric-sources.ts`, a line in CHANGELOG.md.
  */
+import { addressKinds } from '../core/address-kind.js'
+import { stepDirections } from '../core/clock-steps.js'
 import { outcomes, verdicts } from '../core/decision.js'
+import { warningCodes } from '../core/warnings.js'
 import { windowKinds } from '../core/windows.js'
 
 export type MetricType = 'counter' | 'gauge' | 'histogram'
@@ -25,12 +28,14 @@ export interface MetricRow {
   readonly help: string
   readonly unit: Unit
   readonly labels: readonly string[]
+  /** Closed sets of values that a label has in this metric alone. */
+  readonly values?: Readonly<Record<string, readonly string[]>>
   readonly aggregate: Aggregate
   /** Upper bounds of a histogram's buckets, in its unit, without +Inf. */
   readonly buckets?: readonly number[]
 }
 
-/** The values of the labels whose set is closed; other labels take rule names or route templates. */
+/** The values of the labels whose set is closed and the same everywhere; other labels take rule names or route templates. */
 export const labelValues = {
   outcome: outcomes,
   verdict: verdicts,
@@ -39,6 +44,7 @@ export const labelValues = {
   period: ['current', 'previous'],
   result: ['ok', 'failed'],
   state: ['expired', 'live'],
+  direction: stepDirections,
 } as const
 
 const durationBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
@@ -189,6 +195,40 @@ export const metrics = {
     unit: 'one',
     labels: [],
     aggregate: 'one',
+  },
+  clockSteps: {
+    name: 'tallygate_clock_steps_total',
+    type: 'counter',
+    help: 'Times that the system clock was set, by direction. Rules do not mind; a minute of the tallies came twice or never.',
+    unit: 'one',
+    labels: ['direction'],
+    aggregate: 'sum',
+  },
+  clientIdentity: {
+    name: 'tallygate_client_identity_total',
+    type: 'counter',
+    help: 'Requests by where the address lies that they are counted under.',
+    unit: 'one',
+    labels: ['kind'],
+    values: { kind: addressKinds },
+    aggregate: 'sum',
+  },
+  untrustedForwards: {
+    name: 'tallygate_untrusted_forward_total',
+    type: 'counter',
+    help: 'Requests with a forwarding header that was not read, because trust proxy is off.',
+    unit: 'one',
+    labels: [],
+    aggregate: 'sum',
+  },
+  warnings: {
+    name: 'tallygate_warnings_total',
+    type: 'counter',
+    help: 'Occurrences of what a warning is about; each kind is logged once.',
+    unit: 'one',
+    labels: ['code'],
+    values: { code: warningCodes },
+    aggregate: 'sum',
   },
   adminAuthFailures: {
     name: 'tallygate_admin_auth_failures_total',

@@ -118,10 +118,25 @@ function identityOf(path: string): string | null {
 /** What SQLite says of a file, in the words in which a start is refused. */
 export function databaseFault(path: string, error: unknown): TallygateError {
   const reason = error instanceof Error ? error.message : String(error)
-  return new TallygateError(
-    'TALLYGATE_DATABASE',
-    `Cannot open the database ${path}: ${reason}; TALLYGATE_DATABASE or the option ` +
-      `database must name a SQLite file, or a new one in a folder that can be written`,
-    { cause: error },
-  )
+  const sentence =
+    moduleFault(error) ??
+    `${reason}; TALLYGATE_DATABASE or the option database must name a SQLite file, ` +
+      `or a new one in a folder that can be written`
+  return new TallygateError('TALLYGATE_DATABASE', `Cannot open the database ${path}: ${sentence}`, {
+    cause: error,
+  })
+}
+
+/**
+ * Where better-sqlite3 itself does not load no file is at fault, and its own words are many lines about
+ * how it is built. It is loaded with the first database, so a gate without one never comes here.
+ */
+function moduleFault(error: unknown): string | null {
+  if (!(error instanceof Error)) return null
+  const { code, tries } = error as { code?: unknown; tries?: unknown }
+  const advice = `npm rebuild better-sqlite3 compiles it`
+  if (code === 'ERR_DLOPEN_FAILED') {
+    return `better-sqlite3 was compiled for another Node.js than ${process.version}; ${advice}`
+  }
+  return Array.isArray(tries) ? `better-sqlite3 was not compiled when installed; ${advice}` : null
 }

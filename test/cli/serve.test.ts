@@ -222,6 +222,19 @@ describe('the command line', () => {
     expect(stdout).toContain('the window of ip is 60 milliseconds; for seconds write 60s')
   })
 
+  it('names who is exempt, and refuses a range that is none', async () => {
+    const exempting = (range: string) =>
+      `rules: [{ name: ip, key: ip, limit: 1, window: 1m }]\nexempt: { ips: [${range}] }`
+    const right = await tallygate('check', configOf(exempting('10.0.0.0/8, "::1"')))
+    expect([right.code, right.stdout]).toEqual([
+      0,
+      expect.stringContaining('exempt: 10.0.0.0/8, ::1.'),
+    ])
+    const wrong = await tallygate('check', configOf(exempting('10.0.0.0/33')))
+    expect([wrong.code, wrong.stdout]).toEqual([1, ''])
+    expect(wrong.stderr).toContain('received "10.0.0.0/33" (TALLYGATE_CONFIG_FIELD)')
+  })
+
   it('tells in words what a right configuration does', async () => {
     const { code, stdout } = await tallygate('check', join(root, 'tallygate.yml'))
     expect(code).toBe(0)

@@ -27,6 +27,7 @@ unlimited.
 | field | meaning | must be | default |
 | --- | --- | --- | --- |
 | \`rules\` | the limits, below | a list of one or more | **required** |
+| \`exempt\` | clients that no rule counts | \`{ ips: [10.0.0.0/8, ...] }\`: addresses and ranges | nobody |
 | \`timeZone\` | the calendar of the tallies | \`UTC\`, as yet | \`UTC\` |
 | \`weekStartsOn\` | the first day of a week | \`monday\`, \`saturday\` or \`sunday\` | \`monday\` |
 
@@ -63,6 +64,17 @@ routing\` or \`strict routing\`. A router of its own has settings of its own: ma
 true })\` where the app is case sensitive, or its routes answer to spellings that the rule does not know. A \`*\` at the
 end stands for one or more characters, so \`/api/*\` is not \`/api\`: list both. Parameters such as \`:id\` are not known.
 
+## Exempt clients
+
+\`\`\`yaml
+exempt:
+  ips: [127.0.0.1, 10.0.0.0/8, '2001:db8::/32']
+\`\`\`
+
+Their requests pass, are counted as \`exempt\`, charged to no rule and told of no limit. What is compared is the client's
+address as \`trust proxy\` has it, by its bits: a range of IPv4 holds the IPv4-mapped spellings too. Behind a proxy that
+is not trusted every client has the proxy's address; exempt that, and nobody is limited.
+
 ## The bundled app
 
 Its settings are environment variables: \`npx tallygate serve --help\` lists them. In production it does not start
@@ -74,7 +86,7 @@ export function metricsPage(): Promise<string> {
   const rows = Object.values(metrics).map((row: MetricRow) => [
     `\`${row.name}\``,
     row.type,
-    row.labels.map(label).join(', '),
+    row.labels.map((name) => label(row, name)).join(', '),
     row.help,
     aggregation[row.aggregate],
   ])
@@ -123,8 +135,9 @@ sum(max by (database, outcome) (tallygate_window_requests{window="day",period="c
 
 const aggregation = { sum: 'add up', max: 'take the highest', one: 'look at each' } as const
 
-function label(name: string): string {
-  const values = (labelValues as Readonly<Record<string, readonly string[]>>)[name]
+function label(row: MetricRow, name: string): string {
+  const shared: Readonly<Record<string, readonly string[]>> = labelValues
+  const values = row.values?.[name] ?? shared[name]
   return values === undefined ? `\`${name}\`` : `\`${name}\` = ${values.join(', ')}`
 }
 

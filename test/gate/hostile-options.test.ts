@@ -35,7 +35,8 @@ describe('an impossible value', () => {
   }
 
   it('of an option of the gate is refused, naming it', () => {
-    for (const name of ['clock', 'logger', 'registry', 'adminToken', 'metricsToken', 'timeZone']) {
+    const names = ['clock', 'logger', 'registry', 'adminToken', 'metricsToken', 'timeZone']
+    for (const name of [...names, 'headers', 'onDecline']) {
       for (const value of [null, ...values.slice(0, 3)]) {
         const given = { rules: [rule()], [name]: value }
         if (name === 'timeZone' && value !== null) continue

@@ -116,10 +116,13 @@ describe('the first scrape', () => {
       requests: outcomes.length,
       candidateDecisions: 2 * verdicts.length,
       ruleDecisions: rules * labelValues.mode.length * verdicts.length,
+      clientIdentity: metrics.clientIdentity.values.kind.length,
+      warnings: metrics.warnings.values.code.length,
       ruleEvictions: rules * labelValues.state.length,
       windowRequests: windowKinds.length * labelValues.period.length * outcomes.length,
       tallyFlushDuration: metrics.tallyFlushDuration.buckets.length + 3,
       tallyFlushes: labelValues.result.length,
+      clockSteps: labelValues.direction.length,
     }
     const expected = served.reduce(
       (sum, [id, row]) =>

@@ -3,7 +3,9 @@
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Request, Response } from 'express'
 import { describe, expect, it } from 'vitest'
+import type { Decision } from '../../src/core/decision.js'
 import { readConfig } from '../../src/gate/config-file.js'
 import { checkOptions, type GateOptions } from '../../src/gate/options.js'
 import { tallygate } from '../../src/index.js'
@@ -41,20 +43,12 @@ describe('options', () => {
     expect(refusal({ rules, [name]: 1 })).toContain(`unknown option "${name}": ${advice}`)
   })
 
-  it.each([
-    'exempt',
-    'store',
-    'skip',
-    'skipFailed',
-    'skipSuccessful',
-    'cost',
-    'onDecline',
-    'headers',
-    'storeTimeoutMs',
-    'onStoreFailure',
-  ])('%s is refused as not supported yet', (name) => {
-    expect(refusal({ rules, [name]: 1 })).toContain('this version does not support it yet')
-  })
+  it.each(['store', 'skipFailed', 'skipSuccessful', 'cost', 'storeTimeoutMs', 'onStoreFailure'])(
+    '%s is refused as not supported yet',
+    (name) => {
+      expect(refusal({ rules, [name]: 1 })).toContain('this version does not support it yet')
+    },
+  )
 
   it('that are undefined are the defaults', () => {
     const checked = checkOptions({ rules, store: undefined, config: undefined } as GateOptions)
@@ -72,9 +66,56 @@ describe('options', () => {
     ['database', ''],
     ['database', 5],
     ['session', 'id'],
+    ['skip', true],
   ])('%s is not %j', (name, value) => {
     const given = name === 'config' ? {} : { rules }
     expect(refusal({ ...given, [name]: value })).toContain(`${name} must be a`)
+  })
+
+  it.each([
+    ['TALLYGATE_WARN_NO_ADDRESS', 'silence must be a list of TALLYGATE_WARN_UNTRUSTED_FORWARD, '],
+    [null, 'received null'],
+    [['TALLYGATE_WARN_NO_ADRESS'], 'silence[0] must be one of TALLYGATE_WARN_UNTRUSTED_FORWARD, '],
+    [['TALLYGATE_WARN_NO_ADDRESS', 'x'], 'silence[1] must be one of'],
+    [['TALLYGATE_WARN_NO_ADDRESS', 'x'], 'received "x" (TALLYGATE_OPTION)'],
+  ])('silence is not %j', (silence, message) => {
+    expect(refusal({ rules, silence })).toContain(message)
+  })
+
+  it('exempt nobody unless said, and a wrong range stops the start by name', () => {
+    expect(checkOptions({ rules }).exempt.isEmpty).toBe(true)
+    expect(checkOptions({ rules, exempt: { ips: ['::1'] } }).exempt.contains('::1')).toBe(true)
+    expect(refusal({ rules, exempt: { ips: ['10.0.0.0/33'] } })).toContain(
+      'exempt.ips[0] must be an address such as 192.0.2.7',
+    )
+    expect(refusal({ rules, exempt: null })).toContain('exempt must be a mapping')
+  })
+
+  it.each([
+    ['draft-9', ', did you mean draft-8?'],
+    ['Legacy', ', did you mean legacy?'],
+    ['standard-headers', ''],
+    ['__proto__', ''],
+    [null, ''],
+    [false, ''],
+    [['draft-8'], ''],
+  ])('headers is not %j, and the dialects are named', (headers, advice) => {
+    expect(refusal({ rules, headers })).toBe(
+      'Cannot create a gate: headers must be one of draft-8, draft-6, legacy, off: ' +
+        `received ${JSON.stringify(headers)}${advice} (TALLYGATE_OPTION)`,
+    )
+  })
+
+  it.each([null, true, 'send', { status: 429 }])('onDecline is not %j', (onDecline) => {
+    expect(refusal({ rules, onDecline })).toContain(
+      `onDecline must be a function of request, response and decision: received ${JSON.stringify(onDecline)}`,
+    )
+  })
+
+  it('onDecline may be written with the types of Express', () => {
+    const onDecline = (_request: Request, response: Response, decision: Decision) =>
+      response.status(503).json(decision.rule)
+    expect(checkOptions({ rules, onDecline }).onDecline).toBe(onDecline)
   })
 
   it('refuse a weak token by the name of the option', () => {
@@ -123,6 +164,27 @@ describe('a configuration file', () => {
     ])
   })
 
+  it('names who is exempt; options in code go before it', () => {
+    const inFile = 'exempt:\n  ips: [10.0.0.0/8, 2001:db8::/32, "::1"]\n'
+    const config = fileOf(`rules: [{ name: ip, key: ip, limit: 5, window: 1m }]\n${inFile}`)
+    const holds = (options: GateOptions, address: string) =>
+      checkOptions(options).exempt.contains(address)
+    for (const address of ['10.1.2.3', '2001:db8::5', '::1']) {
+      expect(holds({ config }, address)).toBe(true)
+      expect(holds({ config, exempt: { ips: ['192.0.2.7'] } }, address)).toBe(false)
+    }
+    expect(holds({ config, exempt: { ips: ['192.0.2.7'] } }, '192.0.2.7')).toBe(true)
+  })
+
+  it.each(['exempt:', 'exempt: { ips: [fd00::] }', 'exempt: { ips: 10.0.0.0/8 }'])(
+    '%s stops the start',
+    (line) => {
+      const rule = 'rules: [{ name: ip, key: ip, limit: 5, window: 1m }]'
+      const config = fileOf(`${rule}\n${line}\n`)
+      expect(messageOf(() => checkOptions({ config }))).toContain('Cannot exempt clients: exempt')
+    },
+  )
+
   it('that is missing is named, with the reason', () => {
     const message = messageOf(() => readConfig('/nowhere/tallygate.yml'))
     expect(message).toContain('/nowhere/tallygate.yml')
@@ -148,8 +210,8 @@ describe('a configuration file', () => {
   it.each([
     ['rulez: []', 'did you mean rules?'],
     ['timezone: UTC', 'did you mean timeZone?'],
-    ['exempt: { ips: [] }', 'this version does not support it yet'],
-    ['adminTokenForAll: x', 'known fields are rules, timeZone, weekStartsOn'],
+    ['exemt: { ips: [] }', 'did you mean exempt?'],
+    ['adminTokenForAll: x', 'known fields are rules, exempt, timeZone, weekStartsOn'],
   ])('%s: %s', (text, advice) => {
     expect(messageOf(() => readConfig(fileOf(text)))).toContain(advice)
   })

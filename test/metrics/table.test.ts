@@ -44,6 +44,15 @@ describe.each(rows)('%s', (_, row) => {
     expect(new Set(row.labels).size).toBe(row.labels.length)
   })
 
+  it('has closed sets of values only for labels of its own', () => {
+    for (const [label, values] of Object.entries(row.values ?? {})) {
+      expect(row.labels).toContain(label)
+      expect(Object.keys(labelValues)).not.toContain(label)
+      expect(values.every((value) => /^\w+$/.test(value))).toBe(true)
+      expect(new Set(values).size).toBe(values.length)
+    }
+  })
+
   it('has ascending buckets if and only if it is a histogram', () => {
     expect(row.buckets !== undefined).toBe(row.type === 'histogram')
     const bounds = row.buckets ?? []

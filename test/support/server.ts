@@ -2,7 +2,7 @@
  * A gate in a small Express app on a real socket, with a clock set by hand: what most tests of the edge need.
  */
 import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
+import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import express, { type Express } from 'express'
 import { onTestFinished } from 'vitest'
@@ -13,14 +13,17 @@ import { manualClock, type ManualClock } from '../../src/testing/index.js'
 /** A multiple of a minute, an hour and 100 s, so that windows begin at it. */
 export const startMs = 1_760_000_400_000
 
-export interface Guarded {
+export interface Hosted {
   readonly gate: GateParts
   readonly clock: ManualClock
-  readonly app: Express
   readonly server: Server
   readonly url: string
   /** Sends a request; a body is read and dropped where nobody wants it. */
   readonly ask: (path?: string, init?: RequestInit) => Promise<Answer>
+}
+
+export interface Guarded extends Hosted {
+  readonly app: Express
 }
 
 export interface Answer {
@@ -29,18 +32,31 @@ export interface Answer {
   text: string
 }
 
+type Options = Omit<GateOptions, 'clock'> & { clock?: ManualClock }
+
 /**
  * @param build adds to the app before it listens; without it the gate guards `GET /`, which answers ok.
  */
 export async function guarded(
-  options: Omit<GateOptions, 'clock'> & { clock?: ManualClock },
+  options: Options,
   build: (app: Express, gate: GateParts) => void = guardEverything,
 ): Promise<Guarded> {
+  const app = express()
+  const hosted = await host(options, (gate) => {
+    build(app, gate)
+    return app
+  })
+  return { ...hosted, app }
+}
+
+/** A gate in whatever answers requests: another version of Express, or a function over Node's own. */
+export async function host(
+  options: Options,
+  build: (gate: GateParts) => RequestListener,
+): Promise<Hosted> {
   const clock = options.clock ?? manualClock(startMs)
   const gate = createGate({ ...options, clock })
-  const app = express()
-  build(app, gate)
-  const server = createServer(app).listen(0, '127.0.0.1')
+  const server = createServer(build(gate)).listen(0, '127.0.0.1')
   await once(server, 'listening')
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   onTestFinished(async () => {
@@ -53,7 +69,7 @@ export async function guarded(
     const { status, headers } = response
     return { status, headers, text: await response.text() }
   }
-  return { gate, clock, app, server, url, ask }
+  return { gate, clock, server, url, ask }
 }
 
 function guardEverything(app: Express, gate: GateParts): void {

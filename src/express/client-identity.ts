@@ -1,0 +1,66 @@
+/*
+ * Whom a gate takes a request to be from, and what it says of that: it counts what kind of address it was,
+ * and notes what makes addresses wrong or forged: a forwarding header that nobody reads, one that anybody
+ * may write, no address at all. Once a request, so there are look-ups and additions here, nothing more.
+ */
+import { addressKindOf, missingKind } from '../core/address-kind.js'
+import type { Warnings } from '../core/warnings.js'
+import { clientAddressOf, unknownAddress } from './client-key.js'
+import type { HttpRequest } from './http.js'
+
+export interface ClientObserver {
+  /** @param kind index into `addressKinds`. */
+  identified(kind: number): void
+  /** A forwarding header came while nothing is trusted to send one. */
+  untrustedForward(): void
+}
+
+export class ClientIdentity {
+  readonly #observer: ClientObserver
+  readonly #warnings: Warnings
+
+  constructor(observer: ClientObserver, warnings: Warnings) {
+    this.#observer = observer
+    this.#warnings = warnings
+  }
+
+  /** The client's address in its canonical text; all requests without one share a text. */
+  addressOf(request: HttpRequest): string {
+    const address = clientAddressOf(request)
+    const isMissing = address === unknownAddress
+    this.#observer.identified(isMissing ? missingKind : addressKindOf(address))
+    // A connection that has closed meanwhile has lost its address: nobody set that up.
+    if (isMissing && !request.socket.destroyed) this.#warnings.note('TALLYGATE_WARN_NO_ADDRESS')
+    this.#watchTrust(request)
+    return address
+  }
+
+  #watchTrust(request: HttpRequest): void {
+    const trust = trustOf(request)
+    if (trust === true) return this.#warnings.note('TALLYGATE_WARN_TRUST_PROXY_TRUE')
+    if (isTrusting(trust) || !hasForwardingHeader(request)) return
+    const { ip } = request
+    // Something else than Express has read the header and set the address.
+    if (ip !== undefined && ip !== request.socket.remoteAddress) return
+    this.#observer.untrustedForward()
+    this.#warnings.note('TALLYGATE_WARN_UNTRUSTED_FORWARD')
+  }
+}
+
+/** Express's setting as it was written; undefined where there is no Express. */
+function trustOf({ app }: HttpRequest): unknown {
+  return typeof app?.get === 'function' ? app.get('trust proxy') : undefined
+}
+
+/** No hops and an empty list trust nobody. */
+function isTrusting(trust: unknown): boolean {
+  return Array.isArray(trust) ? trust.length > 0 : Boolean(trust)
+}
+
+function hasForwardingHeader({ headers }: HttpRequest): boolean {
+  return (
+    headers['x-forwarded-for'] !== undefined ||
+    headers.forwarded !== undefined ||
+    headers['x-real-ip'] !== undefined
+  )
+}

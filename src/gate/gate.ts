@@ -6,7 +6,7 @@ import cluster from 'node:cluster'
 import { pino } from 'pino'
 import { createAdmin } from '../admin/routes.js'
 import { statistics } from '../admin/statistics.js'
-import { systemClock } from '../core/clock.js'
+import { systemClock, type Clock } from '../core/clock.js'
 import type { Logger } from '../core/logger.js'
 import { compileRules, type CompiledRule } from '../core/rule.js'
 import { Warnings } from '../core/warnings.js'
@@ -17,7 +17,7 @@ import { Answers } from '../express/answers.js'
 import { createDialect } from '../express/headers/index.js'
 import type { Handler } from '../express/http.js'
 import { createMetricsHandler } from '../express/metrics-handler.js'
-import { createGateHandlers } from '../express/middleware.js'
+import { createGateHandlers, type GateHandlers } from '../express/middleware.js'
 import { RuleLimiter, type RuleChanges } from '../limiter/limiter.js'
 import { createExposition, type Exposition } from '../metrics/prometheus.js'
 import type { OpenDatabase } from '../sqlite/database.js'
@@ -28,7 +28,7 @@ import { createCounting, type Counting } from './counting.js'
 import type { Gate } from './gate-api.js'
 import { metricSources } from './metric-sources.js'
 import { noteRules, noteWorkers } from './notices.js'
-import { checkOptions, type GateOptions } from './options.js'
+import { checkOptions, type CheckedOptions, type GateOptions } from './options.js'
 import { version } from './version.js'
 
 /** A gate with the parts that the bundled app builds on. */
@@ -61,20 +61,7 @@ export function createGate(given: GateOptions): GateParts {
   const { tally, recorder, database } = counting
   const store = new MemoryStore(rules, clock)
   const limiter = new RuleLimiter(options.rules, rules, store, counting.observer)
-  const handlers = createGateHandlers({
-    limiter,
-    client: new ClientIdentity(recorder, warnings),
-    exemption: new Exemption(options.exempt, options.skip),
-    warnings,
-    clock,
-    sessionOf: options.session ?? expressSessionId,
-    awaitsSession: options.session === undefined && rules.some(({ key }) => key === 'session'),
-    countRequest: counting.countRequest,
-    answers: new Answers({
-      dialect: createDialect(options.headers ?? 'draft-8', clock),
-      onDecline: options.onDecline ?? null,
-    }),
-  })
+  const handlers = handlersOf(options, { limiter, warnings, clock, counting })
   const utilizationOf = (rule: CompiledRule) => recorder.utilization(rule, clock.monotonicMs())
   const stats = () => statistics({ limiter, tally, slots: counting.slots, calendar, utilizationOf })
   let wrongTokenCount = 0
@@ -83,6 +70,7 @@ export function createGate(given: GateOptions): GateParts {
       ...counting,
       limiter,
       warnings,
+      clock,
       utilizationOf,
       wrongTokenCount: () => wrongTokenCount,
       version,
@@ -110,6 +98,37 @@ export function createGate(given: GateOptions): GateParts {
     hasFunction: (name) => limiter.hasFunction(name),
     persistenceFailure: () => tally.health().failure,
   }
+}
+
+interface HandlerParts {
+  readonly limiter: RuleLimiter
+  readonly warnings: Warnings
+  readonly clock: Clock
+  readonly counting: Counting
+}
+
+function handlersOf(
+  options: CheckedOptions,
+  { limiter, warnings, clock, counting }: HandlerParts,
+): GateHandlers {
+  return createGateHandlers({
+    limiter,
+    client: new ClientIdentity(counting.recorder, warnings),
+    exemption: new Exemption(options.exempt, options.skip),
+    warnings,
+    clock,
+    sessionOf: options.session ?? expressSessionId,
+    awaitsSession: options.session === undefined && readsSession(limiter.rules),
+    countRequest: counting.countRequest,
+    answers: new Answers({
+      dialect: createDialect(options.headers ?? 'draft-8', clock),
+      onDecline: options.onDecline ?? null,
+    }),
+  })
+}
+
+function readsSession(rules: readonly CompiledRule[]): boolean {
+  return rules.some(({ keyParts }) => keyParts.some(({ kind }) => kind === 'session'))
 }
 
 /** The gate's one timer: it frees expired keys and moves counts to where they last. */

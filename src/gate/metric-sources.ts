@@ -3,6 +3,7 @@
  * series is there from the first scrape, at 0 where nothing has happened.
  */
 import { addressKinds } from '../core/address-kind.js'
+import type { Clock } from '../core/clock.js'
 import { stepDirections, type ClockSteps } from '../core/clock-steps.js'
 import { outcomes, verdicts } from '../core/decision.js'
 import { shownCapacity, shownLimit } from '../core/plans.js'
@@ -23,6 +24,7 @@ export interface SourceParts {
   readonly warnings: Warnings
   readonly flushDuration: Histogram
   readonly clockSteps: ClockSteps
+  readonly clock: Clock
   readonly startedAtMs: number
   readonly utilizationOf: (rule: CompiledRule) => number
   readonly wrongTokenCount: () => number
@@ -73,7 +75,7 @@ function clientSources({ recorder, warnings }: SourceParts): MetricSources {
   }
 }
 
-function ruleSources({ limiter, recorder, utilizationOf }: SourceParts): MetricSources {
+function ruleSources({ limiter, recorder, utilizationOf, clock }: SourceParts): MetricSources {
   const each = (read: (rule: CompiledRule) => number) => () =>
     limiter.rules.map((rule) => ({ labels: { rule: rule.name }, value: read(rule) }))
   return {
@@ -104,6 +106,13 @@ function ruleSources({ limiter, recorder, utilizationOf }: SourceParts): MetricS
         value: 1,
       })),
     ruleUtilization: each(utilizationOf),
+    ruleLargestKey: () =>
+      limiter.rules.flatMap((rule) => {
+        const heavyKeys = recorder.heavyKeys(rule)
+        if (heavyKeys === null) return []
+        const value = heavyKeys.largestRatio(clock.monotonicMs())
+        return [{ labels: { rule: rule.name }, value }]
+      }),
     ruleKeys: each((rule) => limiter.keyCounts(rule).tracked),
     ruleKeysMax: each((rule) => rule.maxKeys),
     ruleEvictions: () =>

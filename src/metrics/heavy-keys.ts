@@ -12,14 +12,15 @@
  * keys take turns, a declined one twice that; none allocates. A window turns in 2 microseconds; a list
  * visits 1,024 slots, in less than half a millisecond.
  */
+import type { Key } from '../core/key.js'
 import { startOf } from '../core/rule-time.js'
-import { noSlot, SpaceSaving, type HashedKey } from './space-saving.js'
+import { noSlot, SpaceSaving } from './space-saving.js'
 
 /** One entry of a list, over both windows together. */
 export interface HeavyKey {
   /** 16 hexadecimal digits of a seeded hash: opaque, the same until the process ends. */
   readonly id: string
-  /** The address, or the key that the application gave, up to 64 characters; null where none is kept. */
+  /** The address; null where none is kept, and for keys of any other kind. */
   readonly key: string | null
   /** Attempts of the key, at most. */
   readonly requests: number
@@ -36,18 +37,18 @@ interface Sketches {
 }
 
 export class HeavyKeys {
-  readonly #windowMs: number
+  readonly windowMs: number
   /** Start of the current window. */
   #startMs = -Infinity
   #current: Sketches = { attempts: new SpaceSaving(), declined: new SpaceSaving() }
   #last: Sketches = { attempts: new SpaceSaving(), declined: new SpaceSaving() }
 
   constructor(windowMs: number) {
-    this.#windowMs = windowMs
+    this.windowMs = windowMs
   }
 
   /** @param nowMs the rules' clock at the attempt. */
-  count(key: HashedKey, isOver: boolean, nowMs: number): void {
+  count(key: Key, isOver: boolean, nowMs: number): void {
     this.#follow(nowMs)
     this.#current.attempts.count(key, isOver)
     if (isOver) this.#current.declined.count(key, true)
@@ -85,8 +86,8 @@ export class HeavyKeys {
 
   #follow(nowMs: number): void {
     const elapsedMs = nowMs - this.#startMs
-    if (elapsedMs < this.#windowMs && elapsedMs >= -2 * this.#windowMs) return
-    const isNext = elapsedMs >= this.#windowMs && elapsedMs < 2 * this.#windowMs
+    if (elapsedMs < this.windowMs && elapsedMs >= -2 * this.windowMs) return
+    const isNext = elapsedMs >= this.windowMs && elapsedMs < 2 * this.windowMs
     const next = this.#last
     this.#last = this.#current
     this.#current = next
@@ -96,7 +97,7 @@ export class HeavyKeys {
       this.#last.attempts.clear()
       this.#last.declined.clear()
     }
-    this.#startMs = startOf(nowMs, this.#windowMs)
+    this.#startMs = startOf(nowMs, this.windowMs)
   }
 
   #list(sketch: keyof Sketches, nowMs: number, limit: number): HeavyKey[] {
@@ -108,7 +109,10 @@ export class HeavyKeys {
       if (current.find(low, high) === noSlot) found.push(this.#lookUp(low, high))
     })
     const rank = sketch === 'attempts' ? 'atLeast' : 'over'
-    found.sort((a, b) => b[rank] - a[rank] || a.high - b.high || a.low - b.low)
+    found.sort(
+      (a, b) =>
+        b[rank] - a[rank] || (a.high >>> 0) - (b.high >>> 0) || (a.low >>> 0) - (b.low >>> 0),
+    )
     return found.slice(0, limit).map(entryOf)
   }
 
@@ -149,6 +153,10 @@ function addWindow(found: Found, { attempts, declined }: Sketches): void {
 }
 
 function entryOf({ low, high, text, atLeast, atMost, over }: Found): HeavyKey {
-  const id = high.toString(16).padStart(8, '0') + low.toString(16).padStart(8, '0')
+  const id = digitsOf(high) + digitsOf(low)
   return { id, key: text, requests: atMost, over, countErrorMax: atMost - atLeast }
+}
+
+function digitsOf(word: number): string {
+  return (word >>> 0).toString(16).padStart(8, '0')
 }

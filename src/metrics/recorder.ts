@@ -9,6 +9,7 @@ import { outcomes, verdicts } from '../core/decision.js'
 import type { Key } from '../core/key.js'
 import type { DecisionObserver } from '../core/observer.js'
 import type { CompiledRule } from '../core/rule.js'
+import { HeavyKeys } from './heavy-keys.js'
 import { labelValues } from './table.js'
 
 export class Recorder implements DecisionObserver {
@@ -22,9 +23,13 @@ export class Recorder implements DecisionObserver {
   /** Of rules with plans, where each key has a capacity of its own: shares of it. */
   readonly #sharePeaks: readonly UsagePeak[]
 
+  /** By the index of the rule; null where all count as one, and for candidates, whose keys are their rule's. */
+  readonly #heavyKeys: (HeavyKeys | null)[]
+
   /** @param ruleCount rules and candidates together: each has an index of its own. */
   constructor(ruleCount: number) {
     this.#decisions = new Float64Array(ruleCount * labelValues.mode.length * verdicts.length)
+    this.#heavyKeys = Array.from({ length: ruleCount }, () => null)
     this.#peaks = Array.from({ length: ruleCount }, () => new UsagePeak())
     this.#sharePeaks = Array.from({ length: ruleCount }, () => new UsagePeak())
   }
@@ -43,15 +48,25 @@ export class Recorder implements DecisionObserver {
     this.untrustedForwardCount++
   }
 
-  judged(rule: CompiledRule, verdict: number, _key: Key, measure: Measure, nowMs: number): void {
+  judged(rule: CompiledRule, verdict: number, key: Key, measure: Measure, nowMs: number): void {
     const slot = slotOf(rule.index, rule.mode === 'shadow' ? 1 : 0, verdict)
     this.#decisions[slot] = (this.#decisions[slot] as number) + 1
+    this.heavyKeys(rule)?.count(key, verdict === overIndex, nowMs)
     if (rule.planOf === null) {
       this.#peaks[rule.index]?.record(measure.usage, rule.windowMs, nowMs)
     } else {
       const share = rule.limit > 0 ? measure.usage / rule.capacity : 1
       this.#sharePeaks[rule.index]?.record(share, rule.windowMs, nowMs)
     }
+  }
+
+  /** The heaviest keys of a rule; null where it counts all as one. */
+  heavyKeys(rule: CompiledRule): HeavyKeys | null {
+    if (rule.key === 'global' || rule.candidateOf !== null) return null
+    const known = this.#heavyKeys[rule.index]
+    // A changed window starts the rule afresh.
+    if (known?.windowMs === rule.windowMs) return known
+    return (this.#heavyKeys[rule.index] = new HeavyKeys(rule.windowMs))
   }
 
   /** @param mode index into `labelValues.mode`. @param verdict index into `verdicts`. */
@@ -68,6 +83,8 @@ export class Recorder implements DecisionObserver {
     return rule.limit > 0 ? peak / rule.capacity : 1
   }
 }
+
+const overIndex = verdicts.indexOf('over')
 
 function slotOf(rule: number, mode: number, verdict: number): number {
   return (rule * labelValues.mode.length + mode) * verdicts.length + verdict

@@ -13,16 +13,7 @@
  * 64 characters, 512 times 150 bytes at worst. Cost: a hit compares a word or a few, adds, and allocates
  * nothing; a miss in a full set compares eight counts more.
  */
-import { keyKinds } from '../core/facts.js'
-
-/** Whom a rule counts, with the two words of the key's seeded hash, both unsigned; `low` is never 0. */
-export interface HashedKey {
-  /** One of `keyKinds`. */
-  readonly kind: number
-  readonly text: string
-  readonly low: number
-  readonly high: number
-}
+import { keyKinds, type Key } from '../core/key.js'
 
 const setCount = 64
 const wayCount = 8
@@ -31,7 +22,7 @@ const textLengthMax = 64
 export const noSlot = -1
 
 export class SpaceSaving {
-  /** The words of the hash, as signed ones, which compare faster; a low word of 0 marks a free way. */
+  /** The words of the hash; a low word of 0 marks a free way. */
   readonly #lows = new Int32Array(slotCount)
   readonly #highs = new Int32Array(slotCount)
   readonly #errors = new Float64Array(slotCount)
@@ -41,9 +32,8 @@ export class SpaceSaving {
   readonly #texts: (string | null)[] = Array.from({ length: slotCount }, () => null)
 
   /** The search begins at a way of the key's own: with 100 keys that takes 12 ns, from the first way 17. */
-  count(key: HashedKey, isOver: boolean): void {
-    const low = key.low | 0
-    const high = key.high | 0
+  count(key: Key, isOver: boolean): void {
+    const { low, high } = key
     const lows = this.#lows
     const counts = this.#counts
     counts[slotCount] = (counts[slotCount] as number) + 1
@@ -66,7 +56,7 @@ export class SpaceSaving {
     this.#replace(first, low, high, isOver)
   }
 
-  #hit(slot: number, key: HashedKey, isOver: boolean): void {
+  #hit(slot: number, key: Key, isOver: boolean): void {
     this.#counts[slot] = (this.#counts[slot] as number) + 1
     if (isOver) this.#overs[slot] = (this.#overs[slot] as number) + 1
     if (this.#texts[slot] === null && mayBeShown(key)) this.#texts[slot] = flatCopy(key.text)
@@ -107,7 +97,7 @@ export class SpaceSaving {
   find(low: number, high: number): number {
     const first = firstSlotOf(high)
     for (let slot = first; slot < first + wayCount; slot++) {
-      if (this.#lows[slot] === (low | 0) && this.#highs[slot] === (high | 0)) return slot
+      if (this.#lows[slot] === low && this.#highs[slot] === high) return slot
     }
     return noSlot
   }
@@ -127,11 +117,11 @@ export class SpaceSaving {
     return largest
   }
 
-  /** Calls back with the two words, unsigned, of each listed key. */
+  /** Calls back with the two words of each listed key. */
   forEachKey(callback: (low: number, high: number) => void): void {
     for (let slot = 0; slot < slotCount; slot++) {
       const low = this.#lows[slot] as number
-      if (low !== 0) callback(low >>> 0, (this.#highs[slot] as number) >>> 0)
+      if (low !== 0) callback(low, this.#highs[slot] as number)
     }
   }
 
@@ -159,9 +149,9 @@ function firstSlotOf(high: number): number {
   return (high & (setCount - 1)) * wayCount
 }
 
-/** A session's id never, of whatever length; a kind that is not named here neither. */
-function mayBeShown({ kind, text }: HashedKey): boolean {
-  return (kind === keyKinds.address || kind === keyKinds.given) && text.length <= textLengthMax
+/** Addresses alone: any other text may be a secret, a session's id or an API key. */
+function mayBeShown({ kind, text }: Key): boolean {
+  return kind === keyKinds.address && text.length <= textLengthMax
 }
 
 /** A slice would keep alive what it was cut from. Through UTF-16, because UTF-8 has no half surrogate pairs. */

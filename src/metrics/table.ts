@@ -115,6 +115,14 @@ export const metrics = {
     labels: ['rule'],
     aggregate: 'max',
   },
+  ruleLargestKey: {
+    name: 'tallygate_rule_largest_key_ratio',
+    type: 'gauge',
+    help: 'Share of the attempts in the last window that one key made, at least; not for rules that count all as one.',
+    unit: 'ratio',
+    labels: ['rule'],
+    aggregate: 'max',
+  },
   ruleKeys: {
     name: 'tallygate_rule_keys',
     type: 'gauge',

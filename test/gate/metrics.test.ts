@@ -119,6 +119,7 @@ describe('the first scrape', () => {
       clientIdentity: metrics.clientIdentity.values.kind.length,
       warnings: metrics.warnings.values.code.length,
       ruleEvictions: rules * labelValues.state.length,
+      ruleLargestKey: threeRules.filter(({ key }) => key !== 'global').length,
       windowRequests: windowKinds.length * labelValues.period.length * outcomes.length,
       tallyFlushDuration: metrics.tallyFlushDuration.buckets.length + 3,
       tallyFlushes: labelValues.result.length,

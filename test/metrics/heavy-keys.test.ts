@@ -6,26 +6,24 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import * as fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { keyKinds } from '../../src/core/facts.js'
+import { keyKinds, type Key } from '../../src/core/key.js'
 import { KeyHasher } from '../../src/core/hash.js'
 import { HeavyKeys, type HeavyKey } from '../../src/metrics/heavy-keys.js'
-import type { HashedKey } from '../../src/metrics/space-saving.js'
 import { collectionsIn } from '../support/collections.js'
 
 const windowMs = 60_000
 const startMs = 1_760_000_040_000
 const hasher = new KeyHasher(Buffer.alloc(544, 'a seed for the tests of heavy keys'))
 
-function hashed(text: string, kind: number = keyKinds.given): HashedKey {
-  const out = { low: 0, high: 0 }
-  hasher.hash(kind, text, out)
-  return { kind, text, low: out.low, high: out.high }
+function hashed(text: string, kind: number = keyKinds.given): Key {
+  hasher.hash(kind, text)
+  return { kind, text, low: hasher.low, high: hasher.high }
 }
 
 const address = (text: string) => hashed(text, keyKinds.address)
 
-function idOf({ low, high }: HashedKey): string {
-  return ((BigInt(high) << 32n) | BigInt(low)).toString(16).padStart(16, '0')
+function idOf({ low, high }: Key): string {
+  return ((BigInt(high >>> 0) << 32n) | BigInt(low >>> 0)).toString(16).padStart(16, '0')
 }
 
 let heavy: HeavyKeys
@@ -34,7 +32,7 @@ beforeEach(() => {
   heavy = new HeavyKeys(windowMs)
 })
 
-function count(key: HashedKey, times: number, nowMs: number, isOver = false): void {
+function count(key: Key, times: number, nowMs: number, isOver = false): void {
   for (let time = 0; time < times; time++) heavy.count(key, isOver, nowMs)
 }
 
@@ -79,7 +77,7 @@ describe('the lists', () => {
       { low: 2, high: 0x8000_0000 },
       { low: 0x8000_0000, high: 0x8000_0000 },
       { low: 10, high: 0xffff_ffff },
-    ].map((words) => ({ kind: keyKinds.session, text: 's', ...words }))
+    ].map(({ low, high }) => ({ kind: keyKinds.session, text: 's', low: low | 0, high: high | 0 }))
     for (const key of keys.toReversed()) count(key, 2, startMs, true)
     const ids = [
       '00000000ffffffff',
@@ -224,7 +222,7 @@ describe('beside an exact count', () => {
   const keys = Array.from({ length: 3_001 }, (_, number) => {
     const { low, high } = hashed(`key ${number}`)
     const squeezed = (high & ~63) | (number % 2)
-    return { kind: keyKinds.given, text: `key ${number}`, low, high: squeezed >>> 0 }
+    return { kind: keyKinds.given, text: `key ${number}`, low, high: squeezed | 0 }
   })
 
   it('every entry of both lists keeps its bounds, over both windows', () => {
@@ -236,7 +234,7 @@ describe('beside an exact count', () => {
         let nowMs = startMs
         for (const { number, isOver, times, waitMs } of steps) {
           nowMs += waitMs
-          const key = keys[number] as HashedKey
+          const key = keys[number] as Key
           count(key, times, nowMs, isOver)
           const window = windows.get(Math.floor(nowMs / windowMs)) ?? new Map<string, Exact>()
           windows.set(Math.floor(nowMs / windowMs), window)
@@ -264,13 +262,12 @@ describe('beside an exact count', () => {
 
 describe('a flood', () => {
   const floodCount = 1_000_000
-  const words = { low: 0, high: 0 }
-
   /** Keys that come once; nothing is kept of them, so one object will do. */
   function passBy(number: number, isOver: boolean): void {
     const text = `flood ${number}`
-    hasher.hash(keyKinds.given, text, words)
-    heavy.count({ kind: keyKinds.given, text, low: words.low, high: words.high }, isOver, startMs)
+    hasher.hash(keyKinds.given, text)
+    const { low, high } = hasher
+    heavy.count({ kind: keyKinds.given, text, low, high }, isOver, startMs)
   }
 
   it('of a million keys that come once pushes no heavy key out', () => {
@@ -335,7 +332,7 @@ describe('a flood', () => {
 })
 
 describe('the text of a key', () => {
-  const textOf = (key: HashedKey, times = 5) => {
+  const textOf = (key: Key, times = 5) => {
     count(key, times, startMs, true)
     const [entry, declined] = [heavy.heaviest(startMs, 1)[0], heavy.mostDeclined(startMs, 1)[0]]
     expect(entry).toEqual(declined)
@@ -344,10 +341,9 @@ describe('the text of a key', () => {
 
   it.each([
     ['an address', keyKinds.address, '2001:db8::/64'],
-    ['a given key', keyKinds.given, 'customer 42'],
-    ['an empty one', keyKinds.given, ''],
-    ['one of 64 characters', keyKinds.given, 'x'.repeat(64)],
-    ['half a surrogate pair', keyKinds.given, 'a\ud83d€𝒳'],
+    ['an empty one', keyKinds.address, ''],
+    ['one of 64 characters', keyKinds.address, 'x'.repeat(64)],
+    ['half a surrogate pair', keyKinds.address, 'a\ud83d€𝒳'],
   ])('%s is kept as it is', (_, kind, text) => {
     expect(textOf(hashed(text, kind))).toBe(text)
   })
@@ -355,8 +351,10 @@ describe('the text of a key', () => {
   it.each([
     ['a session', keyKinds.session, 's3cr3t'],
     ['everybody', keyKinds.global, ''],
-    ['one of 65 characters', keyKinds.given, 'x'.repeat(65)],
-    ['one of an unknown kind', 9, 'a'],
+    ['one of 65 characters', keyKinds.address, 'x'.repeat(65)],
+    ['a given key', keyKinds.given, 'customer 42'],
+    ['a header', keyKinds.header, 'sk_live_1'],
+    ['one of an unknown kind', 99, 'a'],
   ])('%s is listed by its id alone', (_, kind, text) => {
     expect(textOf(hashed(text, kind))).toBeNull()
   })
@@ -400,7 +398,7 @@ describe('the text of a key', () => {
   it('keeps nothing alive that it was cut from', () => {
     const slices: string[] = []
     expect(bytesKept((slice) => slices.push(slice))).toBeGreaterThan(15_000_000)
-    const kept = bytesKept((slice) => count(hashed(slice), 3, startMs, true))
+    const kept = bytesKept((slice) => count(address(slice), 3, startMs, true))
     expect(heavy.heaviest(startMs, 1)[0]?.key).toHaveLength(40)
     expect(kept).toBeLessThan(1_000_000)
     expect(slices).toHaveLength(200)
@@ -418,9 +416,9 @@ describe('the request path', () => {
    * One reading of the clock for many counts: a new double would be an object of its own wherever the
    * compiler does not inline the call, and that is the caller's.
    */
-  function run(among: readonly HashedKey[], times: number, nowMs: number): void {
+  function run(among: readonly Key[], times: number, nowMs: number): void {
     for (let index = 0; index < times; index++) {
-      heavy.count(among[index % among.length] as HashedKey, index % 3 === 0, nowMs)
+      heavy.count(among[index % among.length] as Key, index % 3 === 0, nowMs)
     }
   }
 

@@ -4,16 +4,21 @@
  */
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { keyKinds } from '../../src/core/facts.js'
-import { noSlot, SpaceSaving, type HashedKey } from '../../src/metrics/space-saving.js'
+import { keyKinds, type Key } from '../../src/core/key.js'
+import { noSlot, SpaceSaving } from '../../src/metrics/space-saving.js'
 
 const wayCount = 8
 const setCount = 64
 
 /** A key whose set is chosen, which the seeded hash lets nobody do. */
-function keyOf(number: number, set: number): HashedKey {
-  const high = (0xffff_0000 + number * setCount + set) >>> 0
-  return { kind: keyKinds.given, text: `key ${number} of ${set}`, low: 0xffff_ffff - number, high }
+function keyOf(number: number, set: number): Key {
+  const high = (0xffff_0000 + number * setCount + set) | 0
+  return {
+    kind: keyKinds.address,
+    text: `key ${number} of ${set}`,
+    low: (0xffff_ffff - number) | 0,
+    high,
+  }
 }
 
 interface Exact {
@@ -22,15 +27,15 @@ interface Exact {
 }
 
 class ExactCount {
-  readonly keys = new Map<HashedKey, Exact>()
+  readonly keys = new Map<Key, Exact>()
   readonly sets = new Map<number, number>()
 
-  count(key: HashedKey, isOver: boolean): void {
+  count(key: Key, isOver: boolean): void {
     const exact = this.keys.get(key) ?? { requests: 0, over: 0 }
     exact.requests++
     if (isOver) exact.over++
     this.keys.set(key, exact)
-    const set = key.high % setCount
+    const set = key.high & (setCount - 1)
     this.sets.set(set, (this.sets.get(set) ?? 0) + 1)
   }
 }
@@ -54,7 +59,7 @@ const stream = fc.array(attempt, { maxLength: 300, size: 'max' })
 function counted(attempts: readonly Attempt[]) {
   const sketch = new SpaceSaving()
   const exact = new ExactCount()
-  const keys = new Map<string, HashedKey>()
+  const keys = new Map<string, Key>()
   for (const { number, set, isOver, times } of attempts) {
     const name = `${number}/${set}`
     const key = keys.get(name) ?? keyOf(number, set)
@@ -68,7 +73,7 @@ function counted(attempts: readonly Attempt[]) {
 }
 
 /** What the sketch says of a key, listed or not. */
-function boundsIn(sketch: SpaceSaving, { low, high }: HashedKey) {
+function boundsIn(sketch: SpaceSaving, { low, high }: Key) {
   const slot = sketch.find(low, high)
   if (slot === noSlot) return { atLeast: 0, atMost: sketch.ceiling(high), over: 0 }
   const [atLeast, atMost] = [sketch.atLeastOf(slot), sketch.atMostOf(slot)]
@@ -95,7 +100,7 @@ describe('a sketch', () => {
       fc.property(stream, (attempts) => {
         const { sketch, exact } = counted(attempts)
         for (const [{ low, high }, { requests }] of exact.keys) {
-          const total = exact.sets.get(high % setCount) ?? 0
+          const total = exact.sets.get(high & (setCount - 1)) ?? 0
           if (requests * wayCount <= total) continue
           expect(sketch.find(low, high)).not.toBe(noSlot)
           heavyCount++

@@ -22,6 +22,7 @@ export function tallygate(options: GateOptions): Gate {
 export { TallygateError } from './core/errors.js'
 export type { ErrorCode } from './core/errors.js'
 export type { Decision, Mode, Outcome, RuleVerdict, Verdict } from './core/decision.js'
+export type { Facts } from './core/facts.js'
 export type { Logger } from './core/logger.js'
 export type { RuleOptions } from './core/rule.js'
 export type { Statistics } from './admin/statistics.js'

@@ -81,17 +81,20 @@ function foundPart(part: KeyPart, rule: KeyedRule, facts: Facts, maker: KeyMaker
 function ofHeader(name: string, { headers }: Facts): FoundKey | null {
   if (!isThere(headers) || !Object.hasOwn(headers, name)) return null
   const value: unknown = headers[name]
-  if (!Array.isArray(value)) {
-    return isThere(value) ? { kind: keyKinds.header, text: textOf(value) } : null
-  }
-  if (value.length <= 1)
-    return isThere(value[0]) ? { kind: keyKinds.header, text: textOf(value[0]) } : null
-  const text = value.map((one) => textOf(one)).map((one) => `${one.length}:${one}`)
-  return { kind: keyKinds.headerList, text: text.join('') }
+  if (Array.isArray(value)) return ofTexts(value.map(textOf), keyKinds.header)
+  return isThere(value) ? { kind: keyKinds.header, text: textOf(value) } : null
+}
+
+/** One text is that text, none is nothing. @param kind that of one text. */
+function ofTexts(texts: readonly string[], kind: number): FoundKey | null {
+  const [first] = texts
+  if (first === undefined) return null
+  if (texts.length === 1) return { kind, text: first }
+  return { kind: keyKinds.texts, text: texts.map((text) => `${text.length}:${text}`).join('') }
 }
 
 /**
- * What a client sends may well decide what such a function gives, an array out of a query for instance. So
+ * What a client sends may well decide what such a function gives, an object out of a query for instance. So
  * what is no text fails no request, and frees none from the rule: all such requests share one key.
  *
  * @throws TypeError where it is a promise: that is the function's fault, whatever the request.
@@ -99,6 +102,9 @@ function ofHeader(name: string, { headers }: Facts): FoundKey | null {
 function ofResult(result: unknown, rule: string): FoundKey | null {
   if (!isThere(result)) return null
   if (typeof result === 'string') return { kind: keyKinds.function, text: result }
+  if (Array.isArray(result) && result.every((one) => typeof one === 'string')) {
+    return ofTexts(result, keyKinds.function)
+  }
   if (typeof result === 'bigint' || (typeof result === 'number' && Number.isFinite(result))) {
     return { kind: keyKinds.function, text: String(result) }
   }

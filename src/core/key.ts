@@ -16,11 +16,11 @@ export const keyKinds = {
   given: 3,
   /** One header, as Node joins its values. */
   header: 4,
-  /** One header as a list of values, written one after the other with their lengths. */
-  headerList: 5,
+  /** Several texts in place of one, of a header or a function, each with its length before it. */
+  texts: 5,
   /** What a function of the rule gave. */
   function: 6,
-  /** Whatever a function gave that is neither text, number nor nothing: one key for all of it. */
+  /** Whatever a function gave that is neither text, number, texts nor nothing: one key for all of it. */
   odd: 7,
   /** Several parts, each with its kind and length before it. */
   list: 8,

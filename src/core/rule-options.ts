@@ -9,7 +9,9 @@ import type { Facts } from './facts.js'
  * Whom to count, told from the facts; null or undefined where there is nobody, and then the rule does as its
  * `absent` says. An empty text is a key like any other.
  */
-export type KeyFunction = (facts: Facts) => string | number | bigint | null | undefined
+export type KeyFunction = (
+  facts: Facts,
+) => string | number | bigint | readonly string[] | null | undefined
 
 /** How much the client that these facts are of may use: one of few numbers, as plans have it. */
 export type LimitFunction = (facts: Facts) => number

@@ -78,7 +78,7 @@ export const metrics = {
   ruleLimit: {
     name: 'tallygate_rule_limit',
     type: 'gauge',
-    help: 'Limit of a rule, in cost units a window.',
+    help: 'Limit of a rule, in cost units a window; where it is a function, the greatest it gave so far.',
     unit: 'one',
     labels: ['rule'],
     aggregate: 'max',

@@ -62,9 +62,9 @@ describe('serve refuses, in one line,', () => {
 
   it.each([
     ['persist: true', "unknown field 'persist': this version does not support it yet"],
-    ['match: { paths: [/] }', "unknown field 'match': this version does not support it yet"],
-    ['key: "header:x-api-key"', 'which this version does not support yet'],
-  ])('what a later version brings: %s', async (field, message) => {
+    ['match: { paths: ["/:id"] }', 'parameters such as :id do not'],
+    ['key: "(facts) => facts.ip"', 'a function is for rules in code, not for a file'],
+  ])('what a file cannot have: %s', async (field, message) => {
     const path = configOf(rule(`name: login, limit: 6, window: 1m, ${field}`))
     expect(await refusal({ TALLYGATE_CONFIG: path })).toContain(message)
   })
@@ -241,6 +241,21 @@ describe('the command line', () => {
     expect(stdout).toContain('is right: 4 rules')
     expect(stdout).toContain('each client address may make 400 requests in 1m')
     expect(stdout.endsWith('\n')).toBe(true)
+  })
+
+  it('check says of headers, lists and match what they do', async () => {
+    const rules = configOf(
+      'rules:\n' +
+        '  - { name: a, key: [ip, "header:X-Api-Key"], limit: 5, window: 1m, match: { methods: [post], paths: [/a] } }\n' +
+        '  - { name: b, key: "header:x-api-key", limit: 5, window: 1m, absent: address }',
+    )
+    const { code, stdout } = await tallygate('check', rules)
+    expect({ code, stdout }).toMatchObject({ code: 0 })
+    expect(stdout).toContain(
+      'a: each client address with each value of the header x-api-key may make 5 requests by POST to /a in 1m',
+    )
+    expect(stdout).toContain('requests without all of these are not counted here')
+    expect(stdout).toContain('a request without that header counts by its address')
   })
 
   it('ends with status 1 for a wrong configuration', async () => {

@@ -80,7 +80,7 @@ describe('a function as key', () => {
   const giving = (result: unknown) => keyOf(() => result, { ip: '1.2.3.4' })
 
   it('is asked with the facts, and shown as function', () => {
-    const key = (facts: Facts) => facts.headers?.['x-tenant'] as string
+    const key = (facts: Facts) => facts.headers?.['x-tenant']
     expect(keyOf(key, { headers: { 'x-tenant': 'a' } })).toBe(
       JSON.stringify([keyKinds.function, 'a']),
     )
@@ -104,9 +104,27 @@ describe('a function as key', () => {
     expect(giving(-0)).toBe(giving('0'))
   })
 
-  // An array may come out of a query, so a client decides; see docs/library.md.
+  it('that gives several texts gives a key of their own, as a header does', () => {
+    expect(giving(['a'])).toBe(giving('a'))
+    expect(giving([])).toBeNull()
+    const several = [['a', 'b'], ['ab', ''], ['a,b'], ['1:a1:b'], ['b', 'a']].map(giving)
+    expect(new Set(several).size).toBe(5)
+  })
+
+  // An object may come out of a query, so a client decides; see docs/library.md.
   it('that gives what is no text gives one key for all of it, and never throws', () => {
-    const odd = [NaN, Infinity, true, false, {}, [], ['a'], Symbol('x'), () => 'a', new Date(0)]
+    const odd = [
+      NaN,
+      Infinity,
+      true,
+      false,
+      {},
+      ['a', {}],
+      [1],
+      Symbol('x'),
+      () => 'a',
+      new Date(0),
+    ]
     expect(new Set(odd.map(giving))).toEqual(new Set([JSON.stringify([keyKinds.odd, ''])]))
     const { limiter } = benchOf(ipRule({ key: (() => ({})) as never, limit: 2 }))
     expect(passedOf(burst(limiter, 3))).toBe(2)

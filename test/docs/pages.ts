@@ -41,8 +41,28 @@ ${table(['field', 'meaning', 'must be', 'default'], rows)}
   others from one of them. A rule with \`function\` protects one costly thing.
 - **Try a limit first.** \`mode: shadow\` counts what the rule would decline, and declines nothing.
 - **\`strict\`** keeps a client out for as long as it keeps hammering; good for logins, hard on clients that retry.
-- **\`absent\`** decides about requests without a session. \`address\` counts them by their address, so that dropping the
-  cookie gains nothing; \`skip\` leaves them to the other rules.
+- **\`absent\`** decides about requests without such a key: without a session, or without the header. \`address\` counts
+  them by their address, so that dropping the cookie gains nothing; \`skip\` leaves them to the other rules. A client
+  chooses its headers: behind \`key: header:x-api-key\` something must refuse keys that nobody has given out, or have
+  a rule of \`key: ip\` beside it.
+- **A list joins keys**: \`[ip, header:x-api-key]\` counts each API key at each address. It has no key where one of its
+  parts is missing, whatever the part.
+- **\`match\`** needs no code: the rule is for some methods and paths, wherever the gate is mounted.
+
+\`\`\`yaml
+rules:
+  - { name: login, key: ip, limit: 5, window: 10m, match: { methods: [POST], paths: [/login] } }
+  - { name: api, key: 'header:x-api-key', limit: 1000, window: 1h, absent: address, match: { paths: ['/api/*'] } }
+  - { name: pair, key: [ip, 'header:x-api-key'], limit: 100, window: 1m }
+\`\`\`
+
+### Paths
+
+A path is compared as Express routes it: as it stands in the request, not decoded, from the root of the app whatever
+router the gate is mounted in. Letter case and slashes at the end count only where the app has \`case sensitive
+routing\` or \`strict routing\`. A router of its own has settings of its own: make it \`express.Router({ caseSensitive:
+true })\` where the app is case sensitive, or its routes answer to spellings that the rule does not know. A \`*\` at the
+end stands for one or more characters, so \`/api/*\` is not \`/api\`: list both. Parameters such as \`:id\` are not known.
 
 ## Exempt clients
 

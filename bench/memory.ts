@@ -1,13 +1,14 @@
 /*
  * How much memory does a tracked key take? Each contender and size grows in a process of its own; after a
  * full collection the heap and what lies outside it (`external`, which has the array buffers in it) are
- * compared with before the contender was made. Peers keep the texts of keys, and those are counted.
+ * compared with before the contender was made; tallygate's shared buffers, which `external`
+ * leaves out, are added. Peers keep the texts of keys, and those are counted.
  *
  *   npx tsc -p tsconfig.bench.json && node build/bench/memory.js [--quick] [--json]
  */
 import { answer, childArguments, runChild } from './support/child.js'
 import { isQuick, printFigures, shownCount, type Figure } from './support/figure.js'
-import { fillerOf, fillers } from './support/fillers.js'
+import { fillerOf, fillers, type Filler } from './support/fillers.js'
 import { addressOf } from './support/keys.js'
 import { largest, mean } from './support/statistics.js'
 
@@ -36,12 +37,17 @@ async function grow(name: string, keyCount: number, everyCount: number): Promise
     const added = filler.add(addressOf(index))
     if (added instanceof Promise) await added
     if ((index + 1) % everyCount === 0) {
-      samples.push({ keyCount: index + 1, bytes: usedBytes() - before })
+      samples.push({ keyCount: index + 1, bytes: usedBytes() + tableBytes(filler) - before })
     }
   }
   // Asked after the last sample: the contender has been there until then.
   await filler.add(addressOf(0))
   return samples
+}
+
+/** What a contender keeps in shared buffers, which `external` leaves out. */
+function tableBytes(filler: Filler): number {
+  return filler.counts?.().bytes ?? 0
 }
 
 function usedBytes(): number {
@@ -73,7 +79,7 @@ async function measureGrowth(): Promise<Figure> {
       [`maximum above ${shownCount(smallCount)}`, largest(aboveSmall).toFixed(1)],
     ],
     notes: [
-      `heapUsed + external after a full collection, less what it was before; a sample every ${shownCount(stepCount)} keys of one growing run; maxKeys 20 million.`,
+      `heapUsed + external + shared buffers after a full collection, less what it was before; a sample every ${shownCount(stepCount)} keys of one growing run; maxKeys 20 million.`,
     ],
   }
 }

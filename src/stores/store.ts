@@ -34,6 +34,8 @@ export interface KeyCounts {
   tracked: number
   evictedExpired: number
   evictedLive: number
+  /** What their table takes in this process; entries of logs come on top. */
+  bytes: number
 }
 
 export interface Store {

@@ -117,7 +117,7 @@ describe('key table', () => {
         (hash, n) => !holds(table, hash) || usageOf(table, rule) !== costOf(n),
       )
       expect(wrong).toEqual([])
-      expect(table.counts()).toEqual({ tracked: 150_000, evictedExpired: 0, evictedLive: 0 })
+      expect(table.counts()).toMatchObject({ tracked: 150_000, evictedExpired: 0, evictedLive: 0 })
       expect(holds(table, keyOf('another'))).toBe(false)
       for (const hash of hashes.slice(0, 140_000)) table.forget(hash)
       expect(table.counts().tracked).toBe(10_000)
@@ -169,7 +169,7 @@ describe('key table', () => {
       count(table, rule, 1)
       wordsMost = Math.max(wordsMost, table.state.words.length)
     }
-    expect(table.counts()).toEqual({ tracked: 8, evictedExpired: 0, evictedLive: 99_992 })
+    expect(table.counts()).toMatchObject({ tracked: 8, evictedExpired: 0, evictedLive: 99_992 })
     expect(wordsMost).toBeLessThanOrEqual(256)
   })
 
@@ -217,6 +217,6 @@ describe('key table', () => {
     expect(table.counts().tracked).toBe(60_000)
     table.time.read(epochMs + 60_000)
     for (let second = 0; second < 120; second++) table.sweep(rule, 1_000)
-    expect(table.counts()).toEqual({ tracked: 0, evictedExpired: 60_000, evictedLive: 0 })
+    expect(table.counts()).toMatchObject({ tracked: 0, evictedExpired: 60_000, evictedLive: 0 })
   })
 })

@@ -102,6 +102,11 @@ export class KeyRows {
     this.used--
   }
 
+  /** Memory taken for rows, in bytes. */
+  get byteCount(): number {
+    return this.#slabs.reduce((sum, { byteCount }) => sum + byteCount, 0)
+  }
+
   /** Whether so few rows are in use that memory should be given back. */
   get isSparse(): boolean {
     const rowCount = this.bucketCount * this.rowsPerBucket

@@ -15,8 +15,11 @@ import type { KeyCounts } from '../store.js'
 import { KeyRows } from './key-rows.js'
 import { hashWords, Slab } from './slab.js'
 
-/** Keys looked at when room is made: at least so many, and at most, in search of one that is not exhausted. */
-const neighbourCountMin = 16
+/**
+ * Keys looked at when room is made: at least so many, which are those of the key's own two buckets, and at
+ * most, in search of one that is not exhausted.
+ */
+const neighbourCountMin = 8
 const neighbourCountMax = 128
 const sweptBucketsMax = 10_000
 const shrunkBucketsMax = 1_000
@@ -107,6 +110,7 @@ export class KeyTable {
   counts(): KeyCounts {
     return {
       tracked: this.#rows.used,
+      bytes: this.#rows.byteCount,
       evictedExpired: this.#evictedExpired,
       evictedLive: this.#evictedLive,
     }

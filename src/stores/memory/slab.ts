@@ -22,11 +22,15 @@ export class Slab implements KeyState {
   readonly doubles: Float64Array
   readonly entries: EntryPool | null
   readonly bucketCount: number
+  readonly byteCount: number
 
   constructor(bucketCount: number, entries: EntryPool | null) {
     const wordCount = bucketCount * bucketWords
-    const buffer = new ArrayBuffer(bytesToLine + 4 * wordCount)
+    // Not for sharing: V8 takes the bytes of other buffers for a reason to collect, and did so every 64 MB of
+    // growth, for 5 to 9 ms each (bench/stall.ts). The process's resident memory shows them, `external` does not.
+    const buffer = new SharedArrayBuffer(bytesToLine + 4 * wordCount)
     this.bucketCount = bucketCount
+    this.byteCount = buffer.byteLength
     this.words = new Uint32Array(buffer, bytesToLine, wordCount)
     this.hashes = new Int32Array(buffer, bytesToLine, wordCount)
     this.doubles = new Float64Array(buffer, bytesToLine, wordCount / 2)

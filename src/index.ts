@@ -20,6 +20,7 @@ export function tallygate(options: GateOptions): Gate {
 }
 
 export { TallygateError } from './core/errors.js'
+export { LimitExceeded } from './express/limit-exceeded.js'
 export type { ErrorCode } from './core/errors.js'
 export type { Decision, Mode, Outcome, RuleVerdict, Verdict } from './core/decision.js'
 export type { Facts } from './core/facts.js'
@@ -28,6 +29,6 @@ export type { RuleOptions } from './core/rule.js'
 export type { Statistics } from './admin/statistics.js'
 export type { WarningCode } from './core/warnings.js'
 export type { ExemptOptions, Skip } from './express/exemption.js'
-export type { DeclineHandler, Handler } from './express/http.js'
+export type { CostFunction, DeclineHandler, Handler } from './express/http.js'
 export type { Gate } from './gate/gate-api.js'
 export type { GateOptions } from './gate/options.js'

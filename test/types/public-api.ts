@@ -5,12 +5,13 @@
  * below changed to `tallygate`, `tallygate/limiter` and `tallygate/testing`.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import express5, { type RequestHandler as RequestHandler5 } from 'express'
+import express5, { type Request, type RequestHandler as RequestHandler5 } from 'express'
 import express4, { type RequestHandler as RequestHandler4 } from 'express4'
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import {
   tallygate,
+  LimitExceeded,
   TallygateError,
   type Decision,
   type ErrorCode,
@@ -115,6 +116,27 @@ void (true satisfies Same<Gate['admin'], Handler>)
 void (true satisfies Same<ReturnType<Gate['limit']>, Handler>)
 void (true satisfies Same<ReturnType<Gate['stats']>, Promise<Statistics>>)
 void (true satisfies Same<ReturnType<Gate['close']>, Promise<void>>)
+const measured: (path: string, depth?: number) => Promise<number> = gate.guard(
+  'measure',
+  async (path: string, depth?: number) => path.length + (depth ?? 0),
+)
+const incoming = {} as IncomingMessage
+const ran: Promise<string> = gate.run('x', incoming, () => 'done')
+const ranLater: Promise<string> = gate.run('x', incoming, async () => 'done')
+void [measured('/a'), measured('/a', 2), ran, ranLater]
+// @ts-expect-error a guarded function takes what the function takes
+void measured(7)
+// @ts-expect-error work is a function
+void gate.run('x', incoming, 'done')
+const exceeded = {} as LimitExceeded
+void [exceeded.status, exceeded.decision.retryAfterMs, exceeded.headers['Retry-After']]
+tallygate({ rules: [ip], cost: () => 2, skipFailed: true, skipSuccessful: false })
+tallygate({ rules: [ip], cost: (asked: Request) => Number(asked.query['weight'] ?? 1) })
+// @ts-expect-error a cost is known at once
+tallygate({ rules: [ip], cost: async () => 2 })
+// @ts-expect-error no such algorithm
+const noAlgorithm: RuleOptions = { ...ip, algorithm: 'leaky-bucket' }
+
 // @ts-expect-error a limit has a name
 gate.limit()
 // @ts-expect-error of text
@@ -223,5 +245,5 @@ clock.set(1_760_000_060_000)
 clock.advance('1m')
 
 // Named, so that a compiler set to mind unused names reads this file too.
-export { app4, app5, asError, asText, in4, in5, logger, noCode, noField, noKey }
+export { app4, app5, asError, asText, in4, in5, logger, noAlgorithm, noCode, noField, noKey }
 export { noMode, noName, noRules, noStrict, noWindow, plain, time }

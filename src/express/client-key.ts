@@ -9,7 +9,11 @@ import type { HttpRequest } from './http.js'
 export const unknownAddress = 'unknown'
 
 export function clientAddressOf(request: HttpRequest): string {
-  return canonicalOf(request.ip) ?? canonicalOf(request.socket.remoteAddress) ?? unknownAddress
+  return canonicalOf(request.ip) ?? socketAddressOf(request)
+}
+
+export function socketAddressOf({ socket }: HttpRequest): string {
+  return canonicalOf(socket.remoteAddress) ?? unknownAddress
 }
 
 const mappedPrefix = '::ffff:'
@@ -36,10 +40,12 @@ export function hasExpressSession({ sessionID }: HttpRequest): boolean {
  * an id that stands in the cookie header was given out before.
  */
 export function expressSessionId(request: HttpRequest): string | undefined {
-  const { sessionID, session } = request
   const { cookie } = request.headers
+  // Asked first: what Express has not got on a request takes long to be found missing.
+  if (cookie === undefined) return undefined
+  const { sessionID, session } = request
   if (typeof sessionID !== 'string' || sessionID === '') return undefined
-  if (session === undefined || session === null || cookie === undefined) return undefined
+  if (session === undefined || session === null) return undefined
   const named = `${sessionID}.`
   return cookie.includes(named) || decoded(cookie).includes(named) ? sessionID : undefined
 }

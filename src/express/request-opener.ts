@@ -6,15 +6,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../core/clock.js'
 import type { Warnings } from '../core/warnings.js'
-import type { RuleLimiter } from '../limiter/limiter.js'
+import type { Attempt, RuleLimiter } from '../limiter/limiter.js'
 import type { ClientIdentity } from './client-identity.js'
 import { hasExpressSession } from './client-key.js'
 import type { Exemption } from './exemption.js'
 import type { CostFunction, HttpRequest } from './http.js'
 import { isOneTooMany } from './late-gates.js'
 import { RequestFacts } from './request-facts.js'
-import { looseRecord, type RecordStart, type RequestRecord } from './request-record.js'
-import type { RequestRecords } from './request-record.js'
+import type { RequestRecord, RequestRecords } from './request-record.js'
 
 export interface OpenerParts {
   readonly limiter: RuleLimiter
@@ -30,60 +29,83 @@ export interface OpenerParts {
   readonly costOf: CostFunction | null
 }
 
+const sessionLookCount = 1_000
+const noAttempts: readonly Attempt[] = []
+
 export class RequestOpener {
   readonly #parts: OpenerParts
   readonly #records: RequestRecords
   readonly #facts = new RequestFacts()
   readonly #createdMs: number
   #wasAsked = false
+  /** The order of middleware does not change: the first requests tell whether the session comes too late. */
+  #sessionLooksLeft: number
 
   constructor(parts: OpenerParts, records: RequestRecords) {
     this.#parts = parts
     this.#records = records
     this.#createdMs = parts.clock.monotonicMs()
+    this.#sessionLooksLeft = parts.awaitsSession ? sessionLookCount : 0
   }
 
   /** The record of a request, opened if this is its first attempt. */
   recordOf(request: IncomingMessage, response: ServerResponse): RequestRecord {
-    return this.#records.of(request) ?? this.#records.open(response, this.#start(request))
+    const known = this.#records.of(request)
+    if (known !== undefined) return known
+    const record = this.#recordOf(request, response)
+    this.#records.open(response, record)
+    return record
   }
 
-  /** The same where the application hands in the request alone; without Express nobody knows its response. */
+  /**
+   * The same where the application hands in the request alone. Without Express nobody knows its response:
+   * then nobody is told of the limits, and its outcome is not counted.
+   */
   recordOfAlone(request: HttpRequest): RequestRecord {
     const known = this.#records.of(request)
     if (known !== undefined) return known
     const { res: response } = request
-    if (response !== undefined) return this.recordOf(request, response)
-    return looseRecord(this.#start(request), null)
+    return response === undefined ? this.#recordOf(request, null) : this.recordOf(request, response)
   }
 
-  #start(request: HttpRequest): RecordStart {
-    const { limiter, client, exemption, warnings, clock, awaitsSession } = this.#parts
-    if (!this.#wasAsked) {
-      this.#wasAsked = true
-      if (isOneTooMany(request, this.#createdMs, clock.monotonicMs())) {
-        warnings.note('TALLYGATE_WARN_GATE_PER_REQUEST')
-      }
-    }
+  #recordOf(request: HttpRequest, response: ServerResponse | null): RequestRecord {
+    const { limiter, client, exemption, costOf, sessionOf } = this.#parts
+    if (!this.#wasAsked) this.#noteLateGate(request)
     const ip = client.addressOf(request)
-    const { session, cost, failure } = this.#asked(request)
+    let session: string | undefined
+    let cost = 1
+    let failure: unknown
+    try {
+      session = sessionOf(request)
+      if (costOf !== null) cost = costOf(request)
+    } catch (error) {
+      // Express takes nothing for "go on", and a request must not pass because its cost is not known.
+      failure = error ?? new Error('no reason was given')
+    }
     return {
       facts: this.#facts.of(request, ip, session, limiter.readsRequest),
       cost,
       failure,
+      response,
+      attempts: noAttempts,
+      isAskedInGeneral: false,
+      isDeclined: false,
       exempt: exemption.of(request, ip),
-      lacksSession: awaitsSession && !hasExpressSession(request),
+      isCounted: false,
+      lacksSession: this.#sessionLooksLeft > 0 && this.#lacksSession(request),
+      queue: null,
     }
   }
 
-  /** What the application's functions say. */
-  #asked(request: HttpRequest): { session: string | undefined; cost: number; failure?: unknown } {
-    const { sessionOf, costOf } = this.#parts
-    try {
-      return { session: sessionOf(request), cost: costOf === null ? 1 : costOf(request) }
-    } catch (error) {
-      // Express takes nothing for "go on", and a request must not pass because its cost is not known.
-      return { session: undefined, cost: 1, failure: error ?? new Error('no reason was given') }
-    }
+  #lacksSession(request: HttpRequest): boolean {
+    this.#sessionLooksLeft--
+    return !hasExpressSession(request)
+  }
+
+  #noteLateGate(request: HttpRequest): void {
+    this.#wasAsked = true
+    const { clock, warnings } = this.#parts
+    if (!isOneTooMany(request, this.#createdMs, clock.monotonicMs())) return
+    warnings.note('TALLYGATE_WARN_GATE_PER_REQUEST')
   }
 }

@@ -3,15 +3,15 @@
  * answer in words. It knows no HTTP, and nothing of how a store keeps its state. With a store in this
  * process every answer is there at once.
  */
-import type { Measure } from '../core/algorithm.js'
 import type { Decision } from '../core/decision.js'
 import { shown, TallygateError } from '../core/errors.js'
 import { keyOf, planOf, questionOf, type Facts } from '../core/facts.js'
-import { KeyMaker, type Key } from '../core/key.js'
+import { KeyMaker } from '../core/key.js'
 import type { DecisionObserver } from '../core/observer.js'
 import { withoutForeign } from '../core/rule-check.js'
 import { compileRule, type CompiledRule, type RuleOptions } from '../core/rule.js'
-import type { Answer, Findings, KeyCounts, Question, Receipt, Store } from '../stores/store.js'
+import type { Answer, Findings, KeyCounts, Question, Store } from '../stores/store.js'
+import { Attempt } from './attempt.js'
 import { decisionOf } from './decision-of.js'
 import { RuleGroups } from './rule-groups.js'
 
@@ -22,14 +22,6 @@ export interface AttemptOptions {
   function?: string | undefined
   /** The general rules and those of that function, in one attempt. */
   also?: string | undefined
-}
-
-/** An attempt that was made: what was asked, the answer, and what it took, for giving it back. */
-export interface Attempt {
-  readonly question: Question
-  readonly decision: Decision
-  /** Of enforced rules that are not strict; empty where it was declined, or has been given back. */
-  receipts: readonly Receipt[]
 }
 
 /** What may be changed while the limiter runs: `limit`, `mode`, `near` keep the state of the keys. */
@@ -47,7 +39,6 @@ const fixedFields: ReadonlySet<string> = new Set([
 ])
 
 const noRules: readonly CompiledRule[] = []
-const noReceipts: readonly Receipt[] = []
 
 export class RuleLimiter {
   readonly store: Store
@@ -113,9 +104,7 @@ export class RuleLimiter {
 
   /** Gives back what an attempt took, once, where it was counted; strict rules keep it. */
   refund(attempt: Attempt): Answer<void> {
-    const { receipts } = attempt
-    attempt.receipts = noReceipts
-    return this.store.refund(receipts)
+    return this.store.refund(attempt.handOver())
   }
 
   /** Forgets one key of a rule, and what its candidates know of it. */
@@ -212,8 +201,7 @@ export class RuleLimiter {
 
   #attempted(question: Question, findings: Findings): Attempt {
     this.#observer?.decided(question, findings.measures, findings.nowMs)
-    const receipts = findings.allowed ? receiptsOf(question, findings) : noReceipts
-    return { question, decision: decisionOf(question, findings), receipts }
+    return new Attempt(question, decisionOf(question, findings), findings.measures)
   }
 
   #ask(facts: Facts, options: AttemptOptions | undefined): Question {
@@ -243,13 +231,4 @@ function copyOf(options: RuleOptions): RuleOptions {
   }
 }
 
-function receiptsOf({ rules, keys }: Question, { measures }: Findings): Receipt[] {
-  const receipts: Receipt[] = []
-  for (let index = 0; index < rules.length; index++) {
-    const rule = rules[index] as CompiledRule
-    if (rule.strict || rule.mode !== 'enforce') continue
-    const { takenAtMs, taken } = measures[index] as Measure
-    receipts.push({ rule, key: keys[index] as Key, takenAtMs, taken })
-  }
-  return receipts
-}
+export { Attempt } from './attempt.js'

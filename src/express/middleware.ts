@@ -72,6 +72,8 @@ export class Middleware {
       // A function of a rule, or a cost that is none. Not around `next`, whose errors are not ours.
       return next(error)
     }
+    // Plainly where the answer is there, as it nearly always is: a closure for each request is left behind.
+    if (!(answer instanceof Promise)) return this.#conclude(record, answer, response, next)
     proceed(answer, next, (attempt) => this.#conclude(record, attempt, response, next))
   }
 

@@ -86,6 +86,7 @@ export class RequestOpener {
       facts: this.#facts.of(request, ip, session, limiter.readsRequest),
       cost,
       failure,
+      request: response === null ? request : response.req,
       response,
       attempts: noAttempts,
       isAskedInGeneral: false,
@@ -94,6 +95,7 @@ export class RequestOpener {
       isCounted: false,
       lacksSession: this.#sessionLooksLeft > 0 && this.#lacksSession(request),
       queue: null,
+      before: null,
     }
   }
 

@@ -3,8 +3,8 @@
  * whether it was declined. Each gate has its own, so several see the same request without seeing each other.
  * A request is counted once, when the response is over, whether it ended or its connection did.
  *
- * They are found by the request in a WeakMap: Express has changed the prototype of the request, and to add a
- * property to it then takes 1.7 microseconds, to the map 0.3.
+ * A record is found by way of its connection, which lives long and has few at a time. One more property on
+ * a request, or a WeakMap of requests, would cost the server 10 microseconds of a request (bench/http.ts).
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -18,6 +18,8 @@ export interface RequestRecord {
   readonly cost: number
   /** Why its facts or its cost could not be found; undefined where they were. */
   readonly failure: unknown
+  /** Node's own. */
+  readonly request: IncomingMessage
   /** null where the application handed in none: nothing is told then, and no outcome counted. */
   readonly response: ServerResponse | null
   /** Every attempt made for this request, in order. */
@@ -32,7 +34,16 @@ export interface RequestRecord {
   lacksSession: boolean
   /** Those that wait for the connection with this one; null where its response has it. */
   queue: Set<ServerResponse> | null
+  /** The one before of the same connection, where pipelining has several at a time. */
+  before: RequestRecord | null
 }
+
+/** What hangs on a connection, under a key of each gate's own: the newest of those not counted yet. */
+interface Connection {
+  last: RequestRecord | null
+}
+
+type Holder = Socket & { [key: symbol]: Connection | undefined }
 
 /** Indices into `outcomes`. */
 const allowed = 0
@@ -43,8 +54,7 @@ const exempt = 2
 type OnEnd = (outcome: number, record: RequestRecord, response: ServerResponse) => void
 
 export class RequestRecords {
-  /** By Node's own request, as the response knows it. */
-  readonly #records = new WeakMap<IncomingMessage, RequestRecord>()
+  readonly #key = Symbol('tallygate requests')
   readonly #onClose: (this: ServerResponse) => void
   /** Responses that wait behind an earlier one of their connection, as pipelining has it. */
   readonly #queues = new WeakMap<Socket, Set<ServerResponse>>()
@@ -60,12 +70,19 @@ export class RequestRecords {
   }
 
   of(request: IncomingMessage): RequestRecord | undefined {
-    return this.#records.get(request)
+    let record = (request.socket as Holder)[this.#key]?.last ?? null
+    while (record !== null && record.request !== request) record = record.before
+    return record ?? undefined
   }
 
   /** Keeps a new record until its response is over, which is then counted. */
   open(response: ServerResponse, record: RequestRecord): void {
-    this.#records.set(response.req, record)
+    // A handler that is late, with a request that has been counted: nothing is to come of that.
+    record.isCounted = isOver(response) && response.listeners('close').includes(this.#onClose)
+    if (record.isCounted) return
+    const connection = ((record.request.socket as Holder)[this.#key] ??= { last: null })
+    record.before = connection.last
+    connection.last = record
     response.on('close', this.#onClose)
     if (isQueued(response)) record.queue = this.#queueOf(response)
     if (record.exempt instanceof Promise) this.#settle(response, record, record.exempt)
@@ -86,8 +103,7 @@ export class RequestRecords {
 
   /** For a response that was over before its record was opened: no event will come any more. */
   countIfOver(response: ServerResponse): void {
-    const isLost = isQueued(response) && response.req.socket.destroyed
-    if (response.destroyed || isLost) this.#finish(response)
+    if (isOver(response)) this.#finish(response)
   }
 
   /**
@@ -111,12 +127,31 @@ export class RequestRecords {
     if (record === undefined || record.isCounted || record.exempt instanceof Promise) return
     record.queue?.delete(response)
     record.isCounted = true
+    this.#unlink(record)
     const passed = record.exempt ? exempt : allowed
     this.#onEnd(record.isDeclined ? declinedOutcome : passed, record, response)
+  }
+
+  /** Nothing of a request that is counted may hang on its connection, which lives on. */
+  #unlink(record: RequestRecord): void {
+    const connection = (record.request.socket as Holder)[this.#key]
+    if (connection === undefined) return
+    if (connection.last === record) {
+      connection.last = record.before
+      return
+    }
+    let later = connection.last
+    while (later !== null && later.before !== record) later = later.before
+    if (later !== null) later.before = record.before
   }
 }
 
 /** Whether a response waits behind an earlier one of its connection. */
 function isQueued(response: ServerResponse): boolean {
   return response.socket === null && !response.destroyed
+}
+
+/** Whether a response has ended, or its connection has. */
+function isOver(response: ServerResponse): boolean {
+  return response.destroyed || (isQueued(response) && response.req.socket.destroyed)
 }

@@ -19,7 +19,7 @@ function rowsThat() {
       state.writes++
       kept.set(id, data)
     },
-    extend: async () => check(),
+    update: async () => check(),
     async delete(id) {
       await check()
       kept.delete(id)

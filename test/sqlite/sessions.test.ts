@@ -64,7 +64,7 @@ describe('session rows', () => {
     const { clock, rows } = bench()
     await rows.set('a', '{"n":1}', epochMs + 1_000)
     clock.advance(500)
-    await rows.extend('a', '{"n":2}', epochMs + 5_000)
+    await rows.update('a', '{"n":2}', epochMs + 5_000, clock.wallMs())
     clock.advance(4_000)
     expect(await rows.get('a')).toBe('{"n":2}')
   })
@@ -76,7 +76,7 @@ describe('session rows', () => {
     await rows.delete('deleted')
     clock.advance(1_000)
     for (const id of ['deleted', 'expired', 'unknown']) {
-      await rows.extend(id, '{}', epochMs + 60_000)
+      await rows.update(id, '{}', epochMs + 60_000, clock.wallMs())
       expect(await rows.get(id)).toBeNull()
     }
     expect(await rows.count()).toBe(0)

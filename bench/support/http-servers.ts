@@ -5,7 +5,13 @@
 import express, { type Express } from 'express'
 import { rateLimit } from 'express-rate-limit'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
-import { tallygate, type GateOptions } from '../../src/index.js'
+import type * as Package from '../../src/index.js'
+
+type GateOptions = Package.GateOptions
+
+/** What ships, as an application loads it. */
+const shipped = new URL('../../../dist/index.js', import.meta.url).href
+const { tallygate } = (await import(shipped)) as typeof Package
 
 /** Mounts what stands before the route; `database` is a file to keep tallies in. */
 export type Mount = (app: Express, database: string) => void

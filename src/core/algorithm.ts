@@ -56,8 +56,11 @@ export function blankMeasure(): Measure {
   }
 }
 
+export type AlgorithmName =
+  'sliding-window' | 'fixed-window' | 'rolling-window' | 'exponential' | 'token-bucket'
+
 export interface Algorithm {
-  readonly name: string
+  readonly name: AlgorithmName
   /** 32-bit words of state a key takes: an even number. */
   readonly wordCount: number
   /** Whether its state refers to entries of a pool. */

@@ -21,6 +21,8 @@ export interface Facts {
   isPathCaseSensitive?: boolean | undefined
   /** Whether a slash at the end tells paths apart; not unless said, as in Express. */
   isPathStrict?: boolean | undefined
+  /** Whether this is a CORS preflight: it is counted under keys of its own, by the same rules. */
+  isPreflight?: boolean | undefined
   /** The request itself where there is one, for functions of rules: in Express its `request`. */
   request?: unknown
   /** A rule's key by rule name, in place of the one that its `key` finds. */
@@ -46,8 +48,9 @@ export function questionOf(
   rules: readonly CompiledRule[],
   facts: Facts,
   cost: number,
-  maker: KeyMaker,
+  allKeys: KeyMaker,
 ): Question {
+  const maker = facts.isPreflight === true ? allKeys.preflights : allKeys
   // Its length at once: a list that is pushed to gets room for seventeen.
   const keys = Array<Key>(rules.length)
   let count = 0
@@ -87,7 +90,8 @@ export function questionOf(
 }
 
 /** The key that a rule counts these facts under, whatever it matches; null where there is none. */
-export function keyOf(rule: CompiledRule, facts: Facts, maker: KeyMaker): Key | null {
+export function keyOf(rule: CompiledRule, facts: Facts, allKeys: KeyMaker): Key | null {
+  const maker = facts.isPreflight === true ? allKeys.preflights : allKeys
   const given = givenKey(rule, facts, maker)
   if (given !== null) return given
   const found = foundKey(rule, facts, maker)

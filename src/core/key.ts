@@ -35,17 +35,23 @@ export interface Key {
   readonly high: number
 }
 
+/** Added to the kind of a key that counts preflights: more than any kind. */
+const preflightKinds = 16
+
 export class KeyMaker {
   /** The one key of rules that count everybody together. */
   readonly everybody: Key
   readonly #hasher: KeyHasher
+  readonly #kindBase: number
+  #preflights: KeyMaker | null = null
   /** The last address asked for: attempts in a row are often of one client. */
   #ip = ''
   #ipv6Prefix = 0
   #address: Key
 
-  constructor(hasher = new KeyHasher()) {
+  constructor(hasher = new KeyHasher(), kindBase = 0) {
     this.#hasher = hasher
+    this.#kindBase = kindBase
     this.everybody = this.of(keyKinds.global, '')
     this.#address = this.everybody
   }
@@ -61,7 +67,15 @@ export class KeyMaker {
   }
 
   of(kind: number, text: string): Key {
-    this.#hasher.hash(kind, text)
-    return { kind, text, low: this.#hasher.low, high: this.#hasher.high }
+    const hasher = this.#hasher
+    const ownKind = this.#kindBase + kind
+    hasher.hash(ownKind, text)
+    return { kind: ownKind, text, low: hasher.low, high: hasher.high }
+  }
+
+  /** Makes keys that meet none of this one's: the same clients, asking before they ask. */
+  get preflights(): KeyMaker {
+    if (this.#kindBase > 0) return this
+    return (this.#preflights ??= new KeyMaker(this.#hasher, preflightKinds))
   }
 }

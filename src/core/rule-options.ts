@@ -2,6 +2,7 @@
  * The shape of a rule as somebody writes it, in a file or in code: what compiles. What else must hold of
  * each field is in rule-fields.ts.
  */
+import type { AlgorithmName } from './algorithm.js'
 import type { Mode } from './decision.js'
 import type { Facts } from './facts.js'
 
@@ -37,7 +38,7 @@ export interface RuleOptions {
   limit: number | LimitFunction
   /** `500ms`, `30s`, `1m`, `1h`, `1d`, `1w`, or whole milliseconds. */
   window: string | number
-  algorithm?: string | undefined
+  algorithm?: AlgorithmName | undefined
   strict?: boolean | undefined
   function?: string | undefined
   match?: MatchOptions | undefined
@@ -58,5 +59,5 @@ export interface RuleOptions {
 export interface CandidateOptions {
   limit: number
   window?: string | number | undefined
-  algorithm?: string | undefined
+  algorithm?: AlgorithmName | undefined
 }

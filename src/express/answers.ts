@@ -30,6 +30,16 @@ export class Answers {
     if (!response.headersSent) this.#dialect(attempts, response)
   }
 
+  /** The fields of a declined request that is answered by whoever catches the error; see `LimitExceeded`. */
+  fieldsOf(attempts: readonly Reported[]): Record<string, string> {
+    const fields: Record<string, string> = {}
+    this.#dialect(attempts, {
+      setHeader: (name, value) => void (fields[name] = value),
+      removeHeader: (name) => void delete fields[name],
+    })
+    return fields
+  }
+
   /**
    * Answers a declined request, once.
    *
@@ -56,7 +66,7 @@ export class Answers {
 }
 
 /** Until the whole request would pass: a strict rule keeps what an earlier attempt took. */
-function longestWait({ decision }: Attempt, earlier: readonly Reported[]): number {
+export function longestWait({ decision }: Attempt, earlier: readonly Reported[]): number {
   let longestMs = decision.retryAfterMs
   for (const other of earlier) longestMs = Math.max(longestMs, other.decision.retryAfterMs)
   return longestMs

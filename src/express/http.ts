@@ -14,6 +14,8 @@ export interface HttpRequest extends IncomingMessage {
   baseUrl?: string | undefined
   originalUrl?: string | undefined
   route?: { path?: unknown } | undefined
+  /** Express puts the response here. */
+  res?: ServerResponse | undefined
   /** The Express app that has the request; `get` with one argument reads a setting. */
   app?: { get?(setting: string): unknown } | undefined
 }
@@ -36,3 +38,11 @@ export type Handler = (request: IncomingMessage, response: ServerResponse, next:
 export type DeclineHandler = {
   answer(request: HttpRequest, response: HttpResponse, decision: Decision): unknown
 }['answer']
+
+/**
+ * What a request costs, a whole number from 0; of 0 it is charged to no rule. A method's type, so that its
+ * parameter may be Express's own request.
+ */
+export type CostFunction = {
+  cost(request: HttpRequest): number
+}['cost']

@@ -25,8 +25,9 @@ const markKey = Symbol.for('tallygate.gates')
  * @returns whether this gate is the one that makes it too many; once for each server.
  */
 export function isOneTooMany(request: IncomingMessage, createdMs: number, nowMs: number): boolean {
-  const { server } = request.socket as { server?: { [markKey]?: Mark } }
-  if (server === undefined) return false
+  const { server } = request.socket as { server?: { [markKey]?: Mark } | null }
+  // A socket that came from no server has none, or null.
+  if (server === undefined || server === null) return false
   const mark = (server[markKey] ??= {
     firstAskedMs: nowMs,
     spanStartMs: nowMs,

@@ -27,18 +27,27 @@ export function sendProblem(
   attempt: Attempt,
   retryAfterMs: number,
 ): void {
-  const declining = attempt.decision.verdicts.filter(isDeclining)
   const body = JSON.stringify({
     type: quotaExceeded,
     title: 'Too many requests',
     status: 429,
-    detail: detailOf(attempt, declining, retryAfterSeconds(retryAfterMs)),
-    'violated-policies': declining.map(({ rule }) => rule),
+    detail: detailOf(attempt, retryAfterMs),
+    'violated-policies': attempt.decision.verdicts.filter(isDeclining).map(({ rule }) => rule),
     retryAfterMs: retryAfterMs === Infinity ? null : retryAfterMs,
   })
   response.setHeader('Content-Type', 'application/problem+json')
   response.setHeader('Content-Length', Buffer.byteLength(body))
   response.end(body)
+}
+
+/** Which rule declined, how much it allows, and when to come back. */
+export function detailOf({ question, decision }: Attempt, retryAfterMs: number): string {
+  const rule = question.rules.find(({ name }) => name === decision.rule)
+  if (rule === undefined) return 'declined'
+  const seconds = retryAfterSeconds(retryAfterMs)
+  const requests = rule.limit === 1 ? 'request' : 'requests'
+  const advice = seconds === null ? 'this one can never pass' : `retry in ${seconds} s`
+  return `${rule.name} allows ${rule.limit} ${requests} in ${formatDuration(rule.windowMs)}; ${advice}`
 }
 
 const exposing = 'Access-Control-Expose-Headers'
@@ -49,19 +58,6 @@ function exposeRetryAfter(response: ServerResponse): void {
   const exposed = String(response.getHeader(exposing) ?? '')
   if (/(^|[\s,])retry-after($|[\s,])/i.test(exposed)) return
   response.setHeader(exposing, exposed === '' ? 'Retry-After' : `${exposed}, Retry-After`)
-}
-
-function detailOf(
-  { question, decision }: Attempt,
-  declining: readonly RuleVerdict[],
-  seconds: number | null,
-): string {
-  const name = decision.rule ?? declining[0]?.rule
-  const rule = question.rules.find((each) => each.name === name)
-  if (rule === undefined) return 'declined'
-  const requests = rule.limit === 1 ? 'request' : 'requests'
-  const advice = seconds === null ? 'this one can never pass' : `retry in ${seconds} s`
-  return `${rule.name} allows ${rule.limit} ${requests} in ${formatDuration(rule.windowMs)}; ${advice}`
 }
 
 function isDeclining({ mode, allowed }: RuleVerdict): boolean {

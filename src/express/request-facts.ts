@@ -55,6 +55,7 @@ export class RequestFacts {
       path: isRead ? routedPath(request, routing.mergesSlashes) : undefined,
       isPathCaseSensitive: routing.isPathCaseSensitive,
       isPathStrict: routing.isPathStrict,
+      isPreflight: isPreflight(request),
       request,
       keys: undefined,
     }
@@ -69,6 +70,12 @@ export class RequestFacts {
     this.#routingOf.set(app, routing)
     return routing
   }
+}
+
+/** What a browser asks before it sends a request to another origin. */
+function isPreflight({ method, headers }: HttpRequest): boolean {
+  if (method !== 'OPTIONS') return false
+  return headers.origin !== undefined && headers['access-control-request-method'] !== undefined
 }
 
 /** An app that is mounted in another is reached through both: what either takes for the same is the same. */

@@ -1,10 +1,10 @@
 /*
  * What the gate remembers of a request between its first attempt and its end: who it was, what it asked,
- * whether it was declined. It hangs on the response under a symbol of the gate's own, so that several gates
+ * whether it was declined. It hangs on the request under a symbol of the gate's own, so that several gates
  * see the same request without seeing each other, and it is counted once, when the response is over,
  * whether it ended or its connection did.
  */
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Facts } from '../core/facts.js'
 import type { Attempt } from '../limiter/limiter.js'
@@ -12,6 +12,12 @@ import type { Answer } from '../stores/store.js'
 
 export interface RequestRecord {
   readonly facts: Facts
+  /** What each attempt of the request costs. */
+  readonly cost: number
+  /** Why its facts or its cost could not be found; undefined where they were. */
+  readonly failure: unknown
+  /** null where the application handed in none: nothing is told then, and no outcome counted. */
+  readonly response: ServerResponse | null
   /** Every attempt made for this request, in order. */
   attempts: Attempt[]
   /** Whether the general rules were asked: the middleware asks them once. */
@@ -28,13 +34,36 @@ export interface RequestRecord {
 
 /** Indices into `outcomes`. */
 const allowed = 0
-const declined = 1
+export const declinedOutcome = 1
 const exempt = 2
 
 /** Told of each request once, at its end; `outcome` is an index into `outcomes`. */
 type OnEnd = (outcome: number, record: RequestRecord, response: ServerResponse) => void
 
-type Marked = ServerResponse & { [key: symbol]: RequestRecord | undefined }
+type Marked = IncomingMessage & { [key: symbol]: RequestRecord | undefined }
+
+/** What a record begins with. */
+export type RecordStart = Pick<
+  RequestRecord,
+  'facts' | 'cost' | 'failure' | 'exempt' | 'lacksSession'
+>
+
+/** A record of a request that nobody will count. */
+export function looseRecord(start: RecordStart, response: ServerResponse | null): RequestRecord {
+  return {
+    facts: start.facts,
+    cost: start.cost,
+    failure: start.failure,
+    response,
+    attempts: [],
+    isAskedInGeneral: false,
+    isDeclined: false,
+    exempt: start.exempt,
+    isCounted: false,
+    lacksSession: start.lacksSession,
+    queue: null,
+  }
+}
 
 export class RequestRecords {
   readonly #key = Symbol('tallygate request')
@@ -52,26 +81,18 @@ export class RequestRecords {
     }
   }
 
-  of(response: ServerResponse): RequestRecord | undefined {
-    return (response as Marked)[this.#key]
+  of(request: IncomingMessage): RequestRecord | undefined {
+    return (request as Marked)[this.#key]
   }
 
-  open(response: ServerResponse, facts: Facts, isExempt: Answer<boolean>): RequestRecord {
-    const record: RequestRecord = {
-      facts,
-      attempts: [],
-      isAskedInGeneral: false,
-      isDeclined: false,
-      exempt: isExempt,
-      isCounted: false,
-      lacksSession: false,
-      queue: null,
-    }
-    const marked = response as Marked
+  open(response: ServerResponse, start: RecordStart): RequestRecord {
+    const record = looseRecord(start, response)
+    // Node's own request, where something wraps it.
+    const marked = response.req as Marked
     marked[this.#key] = record
     response.on('close', this.#onClose)
     if (isQueued(response)) record.queue = this.#queueOf(response)
-    if (isExempt instanceof Promise) this.#settle(response, record, isExempt)
+    if (start.exempt instanceof Promise) this.#settle(response, record, start.exempt)
     return record
   }
 
@@ -111,12 +132,12 @@ export class RequestRecords {
   }
 
   #finish(response: ServerResponse): void {
-    const record = this.of(response)
+    const record = this.of(response.req)
     if (record === undefined || record.isCounted || record.exempt instanceof Promise) return
     record.queue?.delete(response)
     record.isCounted = true
     const passed = record.exempt ? exempt : allowed
-    this.#onEnd(record.isDeclined ? declined : passed, record, response)
+    this.#onEnd(record.isDeclined ? declinedOutcome : passed, record, response)
   }
 }
 

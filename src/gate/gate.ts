@@ -16,7 +16,7 @@ import { Answers } from '../express/answers.js'
 import { createDialect } from '../express/headers/index.js'
 import type { Handler } from '../express/http.js'
 import { createMetricsHandler } from '../express/metrics-handler.js'
-import { createGateHandlers, type GateHandlers } from '../express/middleware.js'
+import { createGateHandlers, type GateHandlers } from '../express/gate-handlers.js'
 import { expressSessionId, sessionReader } from '../express/session-id.js'
 import { RuleLimiter, type RuleChanges } from '../limiter/limiter.js'
 import { createExposition, type Exposition } from '../metrics/prometheus.js'
@@ -33,6 +33,7 @@ import { version } from './version.js'
 
 /** A gate with the parts that the bundled app builds on. */
 export interface GateParts extends Gate {
+  readonly limiter: RuleLimiter
   readonly rules: readonly CompiledRule[]
   readonly exposition: Exposition
   readonly database: OpenDatabase | null
@@ -82,6 +83,8 @@ export function createGate(given: GateOptions): GateParts {
   return {
     middleware: handlers.middleware,
     limit: (name) => handlers.limit(name),
+    guard: (name, work) => handlers.functions.guard(name, work),
+    run: (name, request, work) => handlers.functions.run(name, request, work),
     metrics: createMetricsHandler(exposition, options.metricsToken),
     admin: createAdmin({
       token: options.adminToken,
@@ -91,6 +94,7 @@ export function createGate(given: GateOptions): GateParts {
     }) as Handler,
     stats: async () => stats(),
     close: () => (closing ??= closeGate(timer, tally, limiter, database, logger)),
+    limiter,
     rules: limiter.rules,
     exposition,
     database,
@@ -119,6 +123,9 @@ function handlersOf(
     clock,
     sessionOf: options.session === undefined ? expressSessionId : sessionReader(options.session),
     awaitsSession: options.session === undefined && readsSession(limiter.rules),
+    costOf: options.cost ?? null,
+    skipFailed: options.skipFailed ?? false,
+    skipSuccessful: options.skipSuccessful ?? false,
     countRequest: counting.countRequest,
     answers: new Answers({
       dialect: createDialect(options.headers ?? 'draft-8', clock),

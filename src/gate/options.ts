@@ -13,7 +13,7 @@ import { nearestName } from '../core/spelling.js'
 import { warningCodes, type WarningCode } from '../core/warnings.js'
 import { compileExempt, type ExemptOptions, type Skip } from '../express/exemption.js'
 import { dialectNames, type DialectName } from '../express/headers/index.js'
-import type { DeclineHandler } from '../express/http.js'
+import type { CostFunction, DeclineHandler } from '../express/http.js'
 import type { SessionOf } from '../express/session-id.js'
 import type { Registry } from '../metrics/prometheus.js'
 import type { Weekday } from '../tally/calendar.js'
@@ -43,6 +43,12 @@ export interface GateOptions {
   exempt?: ExemptOptions | undefined
   /** Whether a request is exempt, asked once for each; the rules do not see it then. */
   skip?: Skip | undefined
+  /** What a request costs, a whole number from 0; of 0 it is charged to no rule. 1 unless said. */
+  cost?: CostFunction | undefined
+  /** Whether a request that is answered with a status from 400 gets back what it took. */
+  skipFailed?: boolean | undefined
+  /** Whether one that is answered with a status below 400 does. */
+  skipSuccessful?: boolean | undefined
   /** Codes of warnings that are not to be logged; they are counted all the same. */
   silence?: readonly WarningCode[] | undefined
   /** How the limits are told in response headers: `draft-8` unless said, `draft-6`, `legacy`, `off`. */
@@ -71,19 +77,15 @@ const known = [
   'session',
   'exempt',
   'skip',
+  'cost',
+  'skipFailed',
+  'skipSuccessful',
   'silence',
   'headers',
   'onDecline',
 ]
 
-const later = new Set([
-  'store',
-  'skipFailed',
-  'skipSuccessful',
-  'cost',
-  'storeTimeoutMs',
-  'onStoreFailure',
-])
+const later = new Set(['store', 'storeTimeoutMs', 'onStoreFailure'])
 
 /** @throws TallygateError naming the option, what was received and what would be right. */
 export function checkOptions(options: GateOptions): CheckedOptions {
@@ -97,6 +99,9 @@ export function checkOptions(options: GateOptions): CheckedOptions {
   checkType(options, 'database', 'string', 'a path')
   checkSession(options.session)
   checkType(options, 'skip', 'function', 'a function of the request')
+  checkType(options, 'cost', 'function', 'a function of the request')
+  checkType(options, 'skipFailed', 'boolean', 'true or false')
+  checkType(options, 'skipSuccessful', 'boolean', 'true or false')
   checkSilence(options.silence)
   checkType(options, 'onDecline', 'function', 'a function of request, response and decision')
   checkHeaders(options.headers)

@@ -43,7 +43,7 @@ describe('options', () => {
     expect(refusal({ rules, [name]: 1 })).toContain(`unknown option "${name}": ${advice}`)
   })
 
-  it.each(['store', 'skipFailed', 'skipSuccessful', 'cost', 'storeTimeoutMs', 'onStoreFailure'])(
+  it.each(['store', 'storeTimeoutMs', 'onStoreFailure'])(
     '%s is refused as not supported yet',
     (name) => {
       expect(refusal({ rules, [name]: 1 })).toContain('this version does not support it yet')

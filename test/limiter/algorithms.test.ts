@@ -153,7 +153,7 @@ describe('CLK: clock moves', () => {
     expect(usageIn(decision)).toBeCloseTo(4, 9)
   })
 
-  it.each(['rolling-window', 'sliding-window'])(
+  it.each(['rolling-window', 'sliding-window'] as const)(
     'CLK-03: %s: a clock that flips gives no quota',
     (algorithm) => {
       const { limiter, at } = benchOf(ipRule({ limit: 10, algorithm }))

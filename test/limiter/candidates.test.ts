@@ -164,7 +164,7 @@ describe('a compiled candidate', () => {
     for (const candidates of [
       [{ limit: 300 }, { limit: 300 }],
       [{ limit: 300 }, { limit: 300, window: '60s' }],
-      [{ limit: 300 }, { limit: 300, algorithm: 'sliding-window' }],
+      [{ limit: 300 }, { limit: 300, algorithm: 'sliding-window' as const }],
     ]) {
       const message = messageOf(() => compileRules([ipRule({ candidates })]))
       expect(message).toContain("Cannot create rule 'ip'")
@@ -176,7 +176,7 @@ describe('a compiled candidate', () => {
 describe('a limiter with candidates', () => {
   it('answers as if there were none', () => {
     const bare = ipRule({ limit: 3 })
-    const candidates = [{ limit: 0 }, { limit: 1 }, { limit: 9, algorithm: 'exponential' }]
+    const candidates = [{ limit: 0 }, { limit: 1 }, { limit: 9, algorithm: 'exponential' as const }]
     const [without, with_] = [benchOf(bare), benchOf({ ...bare, candidates })]
     for (let turn = 0; turn < 40; turn++) {
       without.clock.advance(turn * 300)

@@ -396,7 +396,7 @@ describe('adjust and reset', () => {
 
 describe('configure', () => {
   it('drops with an algorithm the fields that only that had, unless they are given anew', () => {
-    const options = { algorithm: 'token-bucket', limit: 5, burst: 9 }
+    const options = { algorithm: 'token-bucket', limit: 5, burst: 9 } as const
     const { limiter } = benchOf(ipRule(options))
     expect(limiter.decide(someone).limit).toBe(9)
     limiter.configure('ip', { algorithm: 'sliding-window' })

@@ -1,8 +1,8 @@
 /*
  * A limit that is a function of the facts: each key by its own plan, all plans in one table.
  */
+import { algorithmNames } from '../support/algorithm-harness.js'
 import { describe, expect, it } from 'vitest'
-import { algorithms } from '../../src/core/algorithms/index.js'
 import { shownLimit } from '../../src/core/plans.js'
 import { compileRules, type RuleOptions } from '../../src/core/rule.js'
 import type { Decision, Facts } from '../../src/limiter/index.js'
@@ -51,7 +51,7 @@ function watched(options: RuleOptions) {
 }
 
 describe('a limit that is a function', () => {
-  it.each([...algorithms.keys()])('holds each client to its own plan by %s', (algorithm) => {
+  it.each(algorithmNames)('holds each client to its own plan by %s', (algorithm) => {
     const { limiter } = benchOf(ipRule({ limit, algorithm }))
     for (const [facts, most] of [
       [free, 2],
@@ -138,7 +138,7 @@ describe('a limit that is a function', () => {
   })
 
   it('of a rolling-window ends where its entries do', () => {
-    const rolling = { algorithm: 'rolling-window', maxEntries: 500 }
+    const rolling = { algorithm: 'rolling-window', maxEntries: 500 } as const
     const { limiter } = benchOf(ipRule({ ...rolling, limit: () => 501 }))
     expect(messageOf(() => limiter.decide(free))).toContain('from 0 to 500: its function gave 501')
     const { limiter: wide } = benchOf(ipRule({ algorithm: 'rolling-window', limit: () => 10_001 }))

@@ -18,7 +18,7 @@ export interface HarnessOptions {
   maxAgeMs?: number
 }
 
-export const algorithmNames = [...algorithms.keys()]
+export const algorithmNames = [...algorithms.values()].map(({ name }) => name)
 
 export function ruleOf(options: HarnessOptions): CompiledRule {
   const algorithm = algorithms.get(options.algorithm)

@@ -1,6 +1,7 @@
 /*
  * The traces of an independent program, in exact arithmetic: what each step of one key must answer.
  */
+import type { AlgorithmName } from '../../src/core/algorithm.js'
 import { readFileSync } from 'node:fs'
 
 export interface Step {
@@ -15,7 +16,7 @@ export interface Step {
 }
 
 export interface Trace {
-  algorithm: string
+  algorithm: AlgorithmName
   limit: number
   window: number
   strict: boolean

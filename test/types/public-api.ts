@@ -5,7 +5,7 @@
  * below changed to `tallygate`, `tallygate/limiter` and `tallygate/testing`.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import express5, { type Request as Request5, type RequestHandler as RequestHandler5 } from 'express'
+import express5, { type Request, type RequestHandler as RequestHandler5 } from 'express'
 import express4, {
   type Request as Request4,
   type RequestHandler as RequestHandler4,
@@ -14,6 +14,7 @@ import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import {
   tallygate,
+  LimitExceeded,
   TallygateError,
   type Decision,
   type ErrorCode,
@@ -119,10 +120,10 @@ tallygate({ rules: [ip], logger: {} })
 tallygate({ rules: [ip], clock: { wallMs: () => 0 } })
 
 // Functions that name Express's own request.
-tallygate({ rules: [ip], session: (request: Request5) => request.get('x-session') })
+tallygate({ rules: [ip], session: (request: Request) => request.get('x-session') })
 tallygate({ rules: [ip], session: (request: Request4) => request.get('x-session') ?? null })
 tallygate({ rules: [ip], session: (request: IncomingMessage) => request.headers.authorization })
-tallygate({ rules: [ip], skip: (request: Request5) => request.path === '/healthz' })
+tallygate({ rules: [ip], skip: (request: Request) => request.path === '/healthz' })
 tallygate({ rules: [ip], skip: async (request: Request4) => request.secure })
 
 void (true satisfies Same<Gate['middleware'], Handler>)
@@ -131,6 +132,27 @@ void (true satisfies Same<Gate['admin'], Handler>)
 void (true satisfies Same<ReturnType<Gate['limit']>, Handler>)
 void (true satisfies Same<ReturnType<Gate['stats']>, Promise<Statistics>>)
 void (true satisfies Same<ReturnType<Gate['close']>, Promise<void>>)
+const measured: (path: string, depth?: number) => Promise<number> = gate.guard(
+  'measure',
+  async (path: string, depth?: number) => path.length + (depth ?? 0),
+)
+const incoming = {} as IncomingMessage
+const ran: Promise<string> = gate.run('x', incoming, () => 'done')
+const ranLater: Promise<string> = gate.run('x', incoming, async () => 'done')
+void [measured('/a'), measured('/a', 2), ran, ranLater]
+// @ts-expect-error a guarded function takes what the function takes
+void measured(7)
+// @ts-expect-error work is a function
+void gate.run('x', incoming, 'done')
+const exceeded = {} as LimitExceeded
+void [exceeded.status, exceeded.decision.retryAfterMs, exceeded.headers['Retry-After']]
+tallygate({ rules: [ip], cost: () => 2, skipFailed: true, skipSuccessful: false })
+tallygate({ rules: [ip], cost: (asked: Request) => Number(asked.query['weight'] ?? 1) })
+// @ts-expect-error a cost is known at once
+tallygate({ rules: [ip], cost: async () => 2 })
+// @ts-expect-error no such algorithm
+const noAlgorithm: RuleOptions = { ...ip, algorithm: 'leaky-bucket' }
+
 // @ts-expect-error a limit has a name
 gate.limit()
 // @ts-expect-error of text
@@ -239,5 +261,5 @@ clock.set(1_760_000_060_000)
 clock.advance('1m')
 
 // Named, so that a compiler set to mind unused names reads this file too.
-export { app4, app5, asError, asText, in4, in5, logger, noCode, noField, noKey }
+export { app4, app5, asError, asText, in4, in5, logger, noAlgorithm, noCode, noField, noKey }
 export { noMode, noName, noRules, noStrict, noWindow, plain, time }

@@ -184,7 +184,7 @@ describe('a field', () => {
       key: 'ip' as const,
       limit: 2 ** 32 - 1,
       window: '366d',
-      algorithm: 'token-bucket',
+      algorithm: 'token-bucket' as const,
     }))
     const clock = manualClock(epochMs)
     const attempts = [limiterOf(rules, clock).attempt({ ip: '203.0.113.7' }) as Attempt]

@@ -2,6 +2,7 @@
  * Random sets of rules for property tests: every algorithm, key, mode and optional field, with limits and
  * windows from the least to `most`. Names are unique and up to 64 characters long.
  */
+import type { AlgorithmName } from '../../../src/core/algorithm.js'
 import * as fc from 'fast-check'
 import type { RuleOptions } from '../../../src/core/rule.js'
 
@@ -36,7 +37,7 @@ function ruleFields({ limit, windowMs }: Most): fc.Arbitrary<RuleOptions> {
     function: fc.constantFrom(undefined, undefined, 'item'),
     candidates: fc.constantFrom(undefined, [{ limit: 2 }, { limit: 1, window: 700 }]),
   }
-  const algorithm = (name: string) => fc.constant(name)
+  const algorithm = (name: AlgorithmName) => fc.constant(name)
   return fc.oneof(
     fc.record({ ...common, limit: limits(limit), algorithm: algorithm('sliding-window') }),
     fc.record({ ...common, limit: limits(limit), algorithm: algorithm('fixed-window') }),

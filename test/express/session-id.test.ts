@@ -11,7 +11,7 @@ import session from 'express-session'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { GateParts } from '../../src/gate/gate.js'
 import type { GateOptions } from '../../src/gate/options.js'
-import { countOf, guarded, statuses, type Guarded } from '../support/server.js'
+import { countOf, guarded, host, statuses, type Guarded } from '../support/server.js'
 import { ipRule } from '../support/units/limits.js'
 
 declare module 'express-session' {
@@ -307,6 +307,17 @@ describe('the option session', () => {
       throw new Error('no session today')
     })
     expect(await app.ask()).toMatchObject({ status: 500, text: 'no session today' })
+    expect((await app.gate.stats()).totals).toMatchObject({ requests: 1, allowed: 1 })
+  })
+
+  it('hands an error to next where there is no Express either', async () => {
+    const fails = () => {
+      throw new Error('no session today')
+    }
+    const { ask } = await host({ rules, session: fails }, (gate) => (request, response) => {
+      gate.middleware(request, response, (error) => response.end(String(error)))
+    })
+    expect((await ask()).text).toBe('Error: no session today')
   })
 
   it.each([

@@ -95,6 +95,31 @@ describe('session rows', () => {
     expect(await rows.get('long')).toBe('{}')
   })
 
+  it('are swept in pieces, with the turn of others in between', async () => {
+    const { clock, rows } = bench()
+    for (let n = 0; n < 2_600; n++) await rows.set(`short-${n}`, '{}', epochMs + 1_000)
+    clock.advance(1_000)
+    let turns = 0
+    const turn = () => {
+      turns++
+      timer = setImmediate(turn)
+    }
+    let timer = setImmediate(turn)
+    expect(await rows.sweep()).toBe(2_600)
+    clearImmediate(timer)
+    expect(turns).toBeGreaterThanOrEqual(5)
+  })
+
+  it('are changed where they lived when that was asked for, though their end has passed since', async () => {
+    const { clock, rows } = bench()
+    await rows.set('a', '1', epochMs + 1_000)
+    clock.advance(1_500)
+    await rows.update('a', '2', epochMs + 5_000, epochMs + 999)
+    expect(await rows.get('a')).toBe('2')
+    await rows.update('a', '3', epochMs + 9_000, epochMs + 5_000)
+    expect(await rows.get('a')).toBe('2')
+  })
+
   it('take hostile ids as ids like any other', async () => {
     const { rows } = bench()
     const ids = ['', '__proto__', "'; DROP TABLE sessions; --", '\u0000', 'x'.repeat(100_000)]

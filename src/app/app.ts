@@ -15,6 +15,7 @@ import type { OpenDatabase } from '../sqlite/database.js'
 import type { Settings } from './environment.js'
 import { homePage, homeScript, homeStyle } from './home-page.js'
 import { RequestDuration } from './request-duration.js'
+import { sessionClock } from './session-clock.js'
 import { SessionStore } from './session-store.js'
 
 export interface AppParts {
@@ -41,8 +42,8 @@ declare module 'express-session' {
 export function createApp(parts: AppParts): BundledApp {
   const { gate, settings, clock } = parts
   const app = express()
-  const wallMs = () => clock.wallMs()
-  const sessions = bufferedSessions(parts)
+  const endingMs = sessionClock(clock)
+  const sessions = bufferedSessions(parts, endingMs)
   const duration = new RequestDuration(clock)
   gate.exposition.add({
     httpRequestDuration: () => duration.samples(),
@@ -61,7 +62,7 @@ export function createApp(parts: AppParts): BundledApp {
       secret: settings.sessionSecret,
       store: new SessionStore({
         rows: sessions,
-        wallMs,
+        wallMs: endingMs,
         maxAgeMs: settings.sessionMaxAgeMs,
         rolling: false,
       }),
@@ -72,14 +73,13 @@ export function createApp(parts: AppParts): BundledApp {
     }),
   )
   app.use(gate.middleware)
-  addRoutes(app, gate, wallMs)
+  addRoutes(app, gate, () => clock.wallMs())
   app.use((_request, response) => problem(response, 404, 'Not found'))
   app.use(errorHandler(parts.logger))
   return { app, sessions }
 }
 
-function bufferedSessions({ database, clock, logger }: AppParts): SessionBuffer {
-  const wallMs = () => clock.wallMs()
+function bufferedSessions({ database, logger }: AppParts, wallMs: () => number): SessionBuffer {
   return new SessionBuffer({
     rows: new SqliteSessionRows(database, wallMs),
     wallMs,
@@ -114,6 +114,8 @@ function addRoutes(app: Express, gate: GateParts, wallMs: () => number): void {
     response.status(201).json({ startedAt: request.session.startedAt })
   })
   app.delete('/api/session', (request, response, next) => {
+    // One that was made for this request has no row that could end.
+    if (request.session.startedAt === undefined) return void response.status(204).end()
     request.session.destroy((error: unknown) => {
       if (error !== undefined && error !== null) return next(error)
       response.clearCookie('tallygate.sid')

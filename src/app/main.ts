@@ -12,12 +12,12 @@ import type { Logger } from '../core/logger.js'
 import { shownLimit } from '../core/plans.js'
 import { createGate, type GateParts } from '../gate/gate.js'
 import { version } from '../gate/version.js'
-import type { SessionBuffer } from '../sqlite/session-buffer.js'
 import type { OpenDatabase } from '../sqlite/database.js'
 import { createApp } from './app.js'
 import { createLog } from './log.js'
 import { pathOfTarget } from './request-target.js'
 import { readEnvironment, type Environment, type Settings } from './environment.js'
+import { startUpkeep } from './session-upkeep.js'
 
 export interface RunningApp {
   /** Where it listens, such as http://127.0.0.1:3000. */
@@ -26,8 +26,6 @@ export interface RunningApp {
   close(): Promise<void>
 }
 
-const tickMs = 1_000
-const sweepEveryTicks = 30
 /** How long running requests may take once the app is told to end. */
 const graceMs = 3_000
 
@@ -68,7 +66,7 @@ export async function startApp(
     // By itself Node would answer an expectation that it does not know 417, past the gate.
     server.on('request', answer).on('checkExpectation', answer)
     await listen(server, settings)
-    const sweeper = startSweeping(sessions, logger)
+    const upkeep = startUpkeep(sessions, logger)
     const { port } = server.address() as AddressInfo
     const address = `http://${hostToShow(settings.host)}:${port}`
     warnAboutSettings(settings, logger)
@@ -76,7 +74,7 @@ export async function startApp(
     let closing: Promise<void> | null = null
     const close = async () => {
       isClosing = true
-      clearInterval(sweeper)
+      clearInterval(upkeep)
       await closeServer(server)
       database.bePatient()
       await sessions.flush()
@@ -119,21 +117,6 @@ function closeServer(server: Server): Promise<void> {
       setImmediate(resolve)
     })
   })
-}
-
-/** Sessions that wait are written each second, expired ones deleted twice a minute. */
-function startSweeping(sessions: SessionBuffer, logger: Logger): NodeJS.Timeout {
-  const sweep = () => {
-    sessions.sweep().catch((error: unknown) => {
-      logger.warn({ err: error }, 'expired sessions could not be deleted; tried again soon')
-    })
-  }
-  sweep()
-  let tick = 0
-  return setInterval(() => {
-    void sessions.flush()
-    if (++tick % sweepEveryTicks === 0) sweep()
-  }, tickMs).unref()
 }
 
 function greet(

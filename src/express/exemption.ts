@@ -14,8 +14,11 @@ export interface ExemptOptions {
   ips?: readonly string[] | undefined
 }
 
-/** Whether a request is exempt; a promise that is rejected goes to Express as an error. */
-export type Skip = (request: HttpRequest) => boolean | Promise<boolean>
+/**
+ * Whether a request is exempt; a promise that is rejected goes to Express as an error. A method's type,
+ * because TypeScript lets its parameter be the more special one of Express's own.
+ */
+export type Skip = { says(request: HttpRequest): boolean | Promise<boolean> }['says']
 
 export class Exemption {
   readonly #addresses: AddressList

@@ -11,13 +11,13 @@ import type { Logger } from '../core/logger.js'
 import { compileRules, type CompiledRule } from '../core/rule.js'
 import { Warnings } from '../core/warnings.js'
 import { ClientIdentity } from '../express/client-identity.js'
-import { expressSessionId } from '../express/client-key.js'
 import { Exemption } from '../express/exemption.js'
 import { Answers } from '../express/answers.js'
 import { createDialect } from '../express/headers/index.js'
 import type { Handler } from '../express/http.js'
 import { createMetricsHandler } from '../express/metrics-handler.js'
 import { createGateHandlers, type GateHandlers } from '../express/gate-handlers.js'
+import { expressSessionId, sessionReader } from '../express/session-id.js'
 import { RuleLimiter, type RuleChanges } from '../limiter/limiter.js'
 import { createExposition, type Exposition } from '../metrics/prometheus.js'
 import type { OpenDatabase } from '../sqlite/database.js'
@@ -121,7 +121,7 @@ function handlersOf(
     exemption: new Exemption(options.exempt, options.skip),
     warnings,
     clock,
-    sessionOf: options.session ?? expressSessionId,
+    sessionOf: options.session === undefined ? expressSessionId : sessionReader(options.session),
     awaitsSession: options.session === undefined && readsSession(limiter.rules),
     costOf: options.cost ?? null,
     skipFailed: options.skipFailed ?? false,

@@ -7,12 +7,14 @@ import type { Clock } from '../core/clock.js'
 import { shown, TallygateError } from '../core/errors.js'
 import type { Logger } from '../core/logger.js'
 import type { RuleOptions } from '../core/rule.js'
+import { isPlainFunction } from '../core/rule-functions.js'
 import { checkSecret } from '../core/secret.js'
 import { nearestName } from '../core/spelling.js'
 import { warningCodes, type WarningCode } from '../core/warnings.js'
 import { compileExempt, type ExemptOptions, type Skip } from '../express/exemption.js'
 import { dialectNames, type DialectName } from '../express/headers/index.js'
-import type { CostFunction, DeclineHandler, HttpRequest } from '../express/http.js'
+import type { CostFunction, DeclineHandler } from '../express/http.js'
+import type { SessionOf } from '../express/session-id.js'
 import type { Registry } from '../metrics/prometheus.js'
 import type { Weekday } from '../tally/calendar.js'
 import { readConfig } from './config-file.js'
@@ -36,7 +38,7 @@ export interface GateOptions {
   /** Asked of scrapers where set. At least 16 characters. */
   metricsToken?: string | undefined
   /** The id of a request's established session; express-session's, once the cookie names it, unless said. */
-  session?: ((request: HttpRequest) => string | undefined) | undefined
+  session?: SessionOf | undefined
   /** Clients that no rule counts; goes before the file's. */
   exempt?: ExemptOptions | undefined
   /** Whether a request is exempt, asked once for each; the rules do not see it then. */
@@ -95,7 +97,7 @@ export function checkOptions(options: GateOptions): CheckedOptions {
   }
   checkType(options, 'config', 'string', 'a path')
   checkType(options, 'database', 'string', 'a path')
-  checkType(options, 'session', 'function', 'a function of the request')
+  checkSession(options.session)
   checkType(options, 'skip', 'function', 'a function of the request')
   checkType(options, 'cost', 'function', 'a function of the request')
   checkType(options, 'skipFailed', 'boolean', 'true or false')
@@ -129,6 +131,15 @@ function checkType(options: GateOptions, name: keyof GateOptions, type: string, 
   const value: unknown = options[name]
   if (value === undefined || (typeof value === type && value !== '')) return
   throw optionError(`${name} must be ${must}: received ${shown(value)}`)
+}
+
+/** Its answer is needed at once, so an async one would fail every request: better the start. */
+function checkSession(session: unknown): void {
+  if (session === undefined || isPlainFunction(session)) return
+  const received = typeof session === 'function' ? 'an async function' : shown(session)
+  throw optionError(
+    `session must be a function of the request that gives the id at once: received ${received}`,
+  )
 }
 
 /** A code that is misspelt would silence nothing, and go unnoticed until the log is full again. */

@@ -4,6 +4,7 @@
  * session. A row lives until the time it was given, and no longer because it is read.
  */
 import { createHash } from 'node:crypto'
+import { setImmediate as everybodyElsesTurn } from 'node:timers/promises'
 import type { OpenDatabase } from './database.js'
 
 export interface SessionRows {
@@ -11,14 +12,21 @@ export interface SessionRows {
   get(id: string): Promise<string | null>
   /** @param expiresMs milliseconds since the epoch. */
   set(id: string, data: string, expiresMs: number): Promise<void>
-  /** Moves the end of a session that exists; a session that is gone is not brought back. */
-  extend(id: string, data: string, expiresMs: number): Promise<void>
+  /**
+   * Changes a session that had not expired at `changedMs`; one that is gone is not brought back.
+   *
+   * @param expiresMs and changedMs: milliseconds since the epoch.
+   */
+  update(id: string, data: string, expiresMs: number, changedMs: number): Promise<void>
   delete(id: string): Promise<void>
   /** Sessions that have not expired. */
   count(): Promise<number>
   /** Deletes what has expired; answers how many rows that were. */
   sweep(): Promise<number>
 }
+
+/** A row costs some microseconds, and a flood may leave millions: requests get their turn in between. */
+const sweptCountMax = 500
 
 export class SqliteSessionRows implements SessionRows {
   readonly #wallMs: () => number
@@ -32,12 +40,15 @@ export class SqliteSessionRows implements SessionRows {
         `INSERT INTO sessions VALUES (?, ?, ?)
          ON CONFLICT (id_hash) DO UPDATE SET data = excluded.data, expires_ms = excluded.expires_ms`,
       ),
-      extend: connection.prepare(
+      update: connection.prepare(
         'UPDATE sessions SET data = ?, expires_ms = ? WHERE id_hash = ? AND expires_ms > ?',
       ),
       delete: connection.prepare('DELETE FROM sessions WHERE id_hash = ?'),
       count: connection.prepare('SELECT count(*) AS count FROM sessions WHERE expires_ms > ?'),
-      sweep: connection.prepare('DELETE FROM sessions WHERE expires_ms <= ?'),
+      sweep: connection.prepare(
+        `DELETE FROM sessions WHERE id_hash IN
+           (SELECT id_hash FROM sessions WHERE expires_ms <= ? ORDER BY expires_ms LIMIT ${sweptCountMax})`,
+      ),
     }
   }
 
@@ -50,8 +61,8 @@ export class SqliteSessionRows implements SessionRows {
     this.#statements.set.run(digest(id), data, Math.floor(expiresMs))
   }
 
-  async extend(id: string, data: string, expiresMs: number): Promise<void> {
-    this.#statements.extend.run(data, Math.floor(expiresMs), digest(id), this.#wallMs())
+  async update(id: string, data: string, expiresMs: number, changedMs: number): Promise<void> {
+    this.#statements.update.run(data, Math.floor(expiresMs), digest(id), changedMs)
   }
 
   async delete(id: string): Promise<void> {
@@ -63,7 +74,13 @@ export class SqliteSessionRows implements SessionRows {
   }
 
   async sweep(): Promise<number> {
-    return this.#statements.sweep.run(this.#wallMs()).changes
+    const endedMs = this.#wallMs()
+    for (let sum = 0; ;) {
+      const { changes } = this.#statements.sweep.run(endedMs)
+      sum += changes
+      if (changes < sweptCountMax) return sum
+      await everybodyElsesTurn()
+    }
   }
 }
 

@@ -252,6 +252,28 @@ describe('a session', () => {
     expect(await isKnown()).toBe(false)
   })
 
+  it('is not looked for to be ended where a visitor has none', async () => {
+    const app = await appWith(rules)
+    onTestFinished(() => void app.end())
+    const ended = await fetch(`${app.url}/api/session`, { method: 'DELETE' })
+    expect([ended.status, ended.headers.get('set-cookie')]).toEqual([204, null])
+  })
+
+  it('whose row is damaged is none, and another may begin', async () => {
+    const app = await appWith([{ ...rules[1], absent: 'skip' }])
+    onTestFinished(() => void app.end())
+    const { cookie } = await beginSession(app)
+    const connection = new Sqlite(app.database)
+    for (const data of ['{"cookie', 'null', '7', '{}']) {
+      connection.prepare('UPDATE sessions SET data = ?').run(data)
+      const response = await fetch(`${app.url}/api/ping`, { headers: { cookie } })
+      expect([response.status, response.headers.get('ratelimit')]).toEqual([200, null])
+    }
+    connection.close()
+    const { setCookie } = await beginSession(app, { cookie })
+    expect(setCookie).toMatch(/^tallygate\.sid=/)
+  })
+
   it('SES-07: that has expired is deleted when the app starts, a live one is not', async () => {
     const app = await appWith(rules)
     await beginSession(app)
@@ -262,7 +284,8 @@ describe('a session', () => {
     connection.close()
     const again = await startApp({ TALLYGATE_DATABASE: app.database })
     onTestFinished(() => void again.end())
-    expect(sessionRows(app.database).length).toBe(1)
+    await until(async () => sessionRows(app.database).length === 1, 'the old ones to go')
+    expect(sessionRows(app.database)[0]?.data).toContain('startedAt')
   })
 
   it('SES-08: has a cookie that is Secure behind a proxy that is trusted', async () => {

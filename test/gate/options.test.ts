@@ -50,6 +50,12 @@ describe('options', () => {
     },
   )
 
+  it('session gives its id at once, so an async function is refused at the start', () => {
+    const message = refusal({ rules, session: async () => 'somebody' })
+    expect(message).toContain('session must be a function of the request that gives the id at once')
+    expect(message).toContain('received an async function')
+  })
+
   it('that are undefined are the defaults', () => {
     const checked = checkOptions({ rules, store: undefined, config: undefined } as GateOptions)
     expect(checked).toMatchObject({ rules, adminToken: undefined, timeZone: undefined })

@@ -64,7 +64,7 @@ describe('session rows', () => {
     const { clock, rows } = bench()
     await rows.set('a', '{"n":1}', epochMs + 1_000)
     clock.advance(500)
-    await rows.extend('a', '{"n":2}', epochMs + 5_000)
+    await rows.update('a', '{"n":2}', epochMs + 5_000, clock.wallMs())
     clock.advance(4_000)
     expect(await rows.get('a')).toBe('{"n":2}')
   })
@@ -76,7 +76,7 @@ describe('session rows', () => {
     await rows.delete('deleted')
     clock.advance(1_000)
     for (const id of ['deleted', 'expired', 'unknown']) {
-      await rows.extend(id, '{}', epochMs + 60_000)
+      await rows.update(id, '{}', epochMs + 60_000, clock.wallMs())
       expect(await rows.get(id)).toBeNull()
     }
     expect(await rows.count()).toBe(0)
@@ -93,6 +93,31 @@ describe('session rows', () => {
       n: 1,
     })
     expect(await rows.get('long')).toBe('{}')
+  })
+
+  it('are swept in pieces, with the turn of others in between', async () => {
+    const { clock, rows } = bench()
+    for (let n = 0; n < 2_600; n++) await rows.set(`short-${n}`, '{}', epochMs + 1_000)
+    clock.advance(1_000)
+    let turns = 0
+    const turn = () => {
+      turns++
+      timer = setImmediate(turn)
+    }
+    let timer = setImmediate(turn)
+    expect(await rows.sweep()).toBe(2_600)
+    clearImmediate(timer)
+    expect(turns).toBeGreaterThanOrEqual(5)
+  })
+
+  it('are changed where they lived when that was asked for, though their end has passed since', async () => {
+    const { clock, rows } = bench()
+    await rows.set('a', '1', epochMs + 1_000)
+    clock.advance(1_500)
+    await rows.update('a', '2', epochMs + 5_000, epochMs + 999)
+    expect(await rows.get('a')).toBe('2')
+    await rows.update('a', '3', epochMs + 9_000, epochMs + 5_000)
+    expect(await rows.get('a')).toBe('2')
   })
 
   it('take hostile ids as ids like any other', async () => {

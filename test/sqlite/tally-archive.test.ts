@@ -188,8 +188,9 @@ describe('several processes', () => {
       const archive = new SqliteTallyArchive(database, slots, clock.wallMs)
       const tally = new Tally({ slots, calendar: createCalendar(), archive, clock })
       for (let n = 0; n < Number(count); n++) {
-        tally.count(0)
-        tally.count(slots.ofVerdict(0, 0))
+        tally.reach(clock.monotonicMs())
+        tally.add(0)
+        tally.add(slots.ofVerdict(0, 0))
         await tally.flush()
       }
       while (tally.pendingRequests() > 0) await tally.flush()

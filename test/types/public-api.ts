@@ -6,7 +6,10 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import express5, { type Request, type RequestHandler as RequestHandler5 } from 'express'
-import express4, { type RequestHandler as RequestHandler4 } from 'express4'
+import express4, {
+  type Request as Request4,
+  type RequestHandler as RequestHandler4,
+} from 'express4'
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import {
@@ -105,10 +108,23 @@ tallygate({ rules: [{ ...ip, mode: 'off' }] })
 tallygate({ rules: [ip], weekStartsOn: 'Monday' })
 // @ts-expect-error a session is named by text
 tallygate({ rules: [ip], session: () => 7 })
+// @ts-expect-error nor later
+tallygate({ rules: [ip], session: async () => 'somebody' })
+// @ts-expect-error nor by a function of something else
+tallygate({ rules: [ip], session: (response: ServerResponse) => response.statusMessage })
+// @ts-expect-error a request is exempt or it is not
+tallygate({ rules: [ip], skip: () => 'somebody' })
 // @ts-expect-error a logger logs
 tallygate({ rules: [ip], logger: {} })
 // @ts-expect-error a clock has both readings
 tallygate({ rules: [ip], clock: { wallMs: () => 0 } })
+
+// Functions that name Express's own request.
+tallygate({ rules: [ip], session: (request: Request) => request.get('x-session') })
+tallygate({ rules: [ip], session: (request: Request4) => request.get('x-session') ?? null })
+tallygate({ rules: [ip], session: (request: IncomingMessage) => request.headers.authorization })
+tallygate({ rules: [ip], skip: (request: Request) => request.path === '/healthz' })
+tallygate({ rules: [ip], skip: async (request: Request4) => request.secure })
 
 void (true satisfies Same<Gate['middleware'], Handler>)
 void (true satisfies Same<Gate['metrics'], Handler>)

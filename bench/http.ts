@@ -21,7 +21,7 @@ import { median, quantile } from './support/statistics.js'
 
 const run = promisify(execFile)
 const pairCount = isQuick ? 2 : 20
-const runSeconds = isQuick ? 1 : 2
+const runSeconds = 1
 const connectionCount = 32
 const bare = 'bare Express 5'
 const contenders = [

@@ -11,8 +11,14 @@ import { cpus, release, totalmem, type } from 'node:os'
 import { heapMbMax, runChild } from './support/child.js'
 import { formatMarkdown, isQuick, markdownOf, type Figure } from './support/figure.js'
 
-const scripts = ['decisions', 'memory', 'stall']
-const peers = ['express-rate-limit', 'rate-limiter-flexible', 'limiter', 'rolling-rate-limiter']
+const scripts = ['decisions', 'memory', 'stall', 'http']
+const peers = [
+  'express',
+  'express-rate-limit',
+  'rate-limiter-flexible',
+  'limiter',
+  'rolling-rate-limiter',
+]
 const root = new URL('../../', import.meta.url)
 
 const figures: Figure[] = []

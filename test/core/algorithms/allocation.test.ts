@@ -91,7 +91,8 @@ describe('an algorithm allocates nothing', () => {
     expect(count).toBeGreaterThanOrEqual(3)
   })
 
-  it.each(benches)('$algorithm, strict $strict, $path', async (one) => {
+  // Again where the runner itself left garbage in the span: what an algorithm leaves, it leaves each time.
+  it.each(benches)('$algorithm, strict $strict, $path', { retry: 2 }, async (one) => {
     decide(one, 300_000)
     await wait(5)
     let declinedCount = 0

@@ -43,7 +43,13 @@ interface Connection {
   last: RequestRecord | null
 }
 
-type Holder = Socket & { [key: symbol]: Connection | undefined }
+type Holder = { [key: symbol]: Connection | undefined }
+
+/** A request of HTTP/2 has a stream of its own; what it calls its socket is gone before its response is over. */
+function holderOf(request: IncomingMessage & { stream?: object }): Holder {
+  const { httpVersionMajor, socket, stream = socket } = request
+  return (httpVersionMajor >= 2 ? stream : socket) as unknown as Holder
+}
 
 /** Indices into `outcomes`. */
 const allowed = 0
@@ -70,7 +76,7 @@ export class RequestRecords {
   }
 
   of(request: IncomingMessage): RequestRecord | undefined {
-    let record = (request.socket as Holder)[this.#key]?.last ?? null
+    let record = holderOf(request)[this.#key]?.last ?? null
     while (record !== null && record.request !== request) record = record.before
     return record ?? undefined
   }
@@ -80,7 +86,7 @@ export class RequestRecords {
     // A handler that is late, with a request that has been counted: nothing is to come of that.
     record.isCounted = isOver(response) && response.listeners('close').includes(this.#onClose)
     if (record.isCounted) return
-    const connection = ((record.request.socket as Holder)[this.#key] ??= { last: null })
+    const connection = (holderOf(record.request)[this.#key] ??= { last: null })
     record.before = connection.last
     connection.last = record
     response.on('close', this.#onClose)
@@ -134,7 +140,7 @@ export class RequestRecords {
 
   /** Nothing of a request that is counted may hang on its connection, which lives on. */
   #unlink(record: RequestRecord): void {
-    const connection = (record.request.socket as Holder)[this.#key]
+    const connection = holderOf(record.request)[this.#key]
     if (connection === undefined) return
     if (connection.last === record) {
       connection.last = record.before

@@ -5,10 +5,8 @@
  * IPv6 one is parsed, where the list has such ranges at all.
  */
 import ipaddr from 'ipaddr.js'
-import { canonicalAddress } from './address.js'
+import { canonicalAddress, parseIPv6, type IPv6 } from './address.js'
 import { ipv4Bits } from './ipv4-bits.js'
-
-type IPv6 = ReturnType<typeof ipaddr.IPv6.parse>
 
 export class AddressList {
   readonly #networks: number[] = []
@@ -23,11 +21,11 @@ export class AddressList {
   add(text: string): boolean {
     const [, address = '', digits] = /^([\d.]+|[\da-f:.]+)(?:\/(\d{1,3}))?$/i.exec(text) ?? []
     const isIPv6 = address.includes(':')
-    if (isIPv6 ? !ipaddr.IPv6.isValid(address) : canonicalAddress(address) === null) return false
     const length = Number(digits ?? (isIPv6 ? 128 : 32))
     if (length > (isIPv6 ? 128 : 32)) return false
-    if (!isIPv6) return this.#addIPv4(address, length)
-    const parsed = ipaddr.IPv6.parse(address)
+    if (!isIPv6) return canonicalAddress(address) !== null && this.#addIPv4(address, length)
+    const parsed = parseIPv6(address)
+    if (parsed === null) return false
     if (!parsed.isIPv4MappedAddress()) return this.#ipv6Ranges.push([parsed, length]) > 0
     // Shorter than its prefix it would hold every IPv4 address, and much that is none.
     return length >= 96 && this.#addIPv4(parsed.toIPv4Address().toString(), length - 96)

@@ -20,8 +20,8 @@ export function canonicalAddress(text: string): string | null {
   if (plainIPv4.test(text)) return text
   const bare = withoutDecoration(text)
   if (plainIPv4.test(bare)) return bare
-  if (!ipaddr.IPv6.isValid(bare)) return null
-  const address = ipaddr.IPv6.parse(bare)
+  const address = parseIPv6(bare)
+  if (address === null) return null
   return address.isIPv4MappedAddress() ? address.toIPv4Address().toString() : address.toString()
 }
 
@@ -40,6 +40,22 @@ export function clientAddress(text: string, ipv6Prefix: number): string {
   const address = ipaddr.IPv6.parse(canonical)
   if (nat64Ranges.some((range) => address.match(range))) return canonical
   return ipaddr.IPv6.networkAddressFromCIDR(`${canonical}/${ipv6Prefix}`).toString()
+}
+
+/** An IPv6 address, or null. ipaddr.js reads `::1.2.3.4` as an IPv4-mapped address, which it is not. */
+export function parseIPv6(text: string): IPv6 | null {
+  const afterColons = text.startsWith('::') ? text.slice(2) : ''
+  const spelt = plainIPv4.test(afterColons) ? `0:0:0:0:0:0:${hexPair(afterColons)}` : text
+  if (/^::[^:]*\./.test(spelt) || !ipaddr.IPv6.isValid(spelt)) return null
+  return ipaddr.IPv6.parse(spelt)
+}
+
+export type IPv6 = ReturnType<typeof ipaddr.IPv6.parse>
+
+/** The last two groups of an IPv6 address that ends in an IPv4 one. */
+function hexPair(ipv4: string): string {
+  const [a = 0, b = 0, c = 0, d = 0] = ipv4.split('.').map(Number)
+  return `${(a * 256 + b).toString(16)}:${(c * 256 + d).toString(16)}`
 }
 
 /** `[address]:port`, `address:port` of IPv4, and `address%zone`, without what is not the address. */

@@ -102,7 +102,8 @@ function ofTexts(texts: readonly string[], kind: number): FoundKey | null {
 function ofResult(result: unknown, rule: string): FoundKey | null {
   if (!isThere(result)) return null
   if (typeof result === 'string') return { kind: keyKinds.function, text: result }
-  if (Array.isArray(result) && result.every((one) => typeof one === 'string')) {
+  // An empty list is no text: a client that can send one must not be let off.
+  if (Array.isArray(result) && result.length > 0 && result.every(isText)) {
     return ofTexts(result, keyKinds.function)
   }
   if (typeof result === 'bigint' || (typeof result === 'number' && Number.isFinite(result))) {
@@ -110,6 +111,10 @@ function ofResult(result: unknown, rule: string): FoundKey | null {
   }
   refusePromise(result, `the key of rule '${rule}'`)
   return { kind: keyKinds.odd, text: '' }
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string'
 }
 
 /** Callers without types hand in null for "none", and numbers for ids: neither may throw on a request. */

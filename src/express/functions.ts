@@ -12,10 +12,11 @@ import { LimitExceeded } from './limit-exceeded.js'
 import { detailOf } from './problem.js'
 import type { RequestAttempts } from './request-attempts.js'
 import type { RequestOpener } from './request-opener.js'
-import type { RequestRecord } from './request-record.js'
+import type { RequestRecord, RequestRecords } from './request-record.js'
 
 export interface FunctionParts {
   readonly limiter: RuleLimiter
+  readonly records: RequestRecords
   readonly opener: RequestOpener
   readonly attempts: RequestAttempts
   readonly answers: Answers
@@ -70,13 +71,18 @@ export class FunctionLimits {
     work: () => Result,
   ): Promise<Awaited<Result>> {
     this.check('run', name)
-    const { opener, attempts } = this.#parts
+    const { records, opener, attempts } = this.#parts
     const record = opener.recordOfAlone(request)
-    if (record.failure !== undefined) throw record.failure
-    // Awaited only where it is a promise: else the rules are asked before `run` returns.
-    const isExempt = record.exempt instanceof Promise ? await record.exempt : record.exempt
-    if (!isExempt) {
-      await this.#conclude(record, await attempts.ask(record, { function: name }))
+    try {
+      if (record.failure !== undefined) throw record.failure
+      // Awaited only where it is a promise: else the rules are asked before `run` returns.
+      const isExempt = record.exempt instanceof Promise ? await record.exempt : record.exempt
+      if (!isExempt) {
+        await this.#conclude(record, await attempts.ask(record, { function: name }))
+      }
+    } finally {
+      // A client may have gone before the first attempt, and no event will come any more.
+      if (record.response !== null) records.countIfOver(record.response)
     }
     return await work()
   }

@@ -36,11 +36,15 @@ export function createGateHandlers(options: GateHandlerOptions): GateHandlers {
     if (record.lacksSession && hasExpressSession(response.req)) {
       warnings.note('TALLYGATE_WARN_SESSION_AFTER_GATE')
     }
-    if (outcome === declinedOutcome || !response.writableFinished) return
-    if (isFailure(response) ? skipFailed : skipSuccessful) attempts.refund(record)
+    if (outcome === declinedOutcome) {
+      // What it took after it was declined: a declined request consumes nothing.
+      attempts.refund(record, 'enforced')
+    } else if (response.writableFinished && (isFailure(response) ? skipFailed : skipSuccessful)) {
+      attempts.refund(record, 'all')
+    }
   })
   const opener = new RequestOpener(options, records)
-  const functions = new FunctionLimits({ limiter, opener, attempts, answers })
+  const functions = new FunctionLimits({ limiter, records, opener, attempts, answers })
   const onTwice = () => warnings.note('TALLYGATE_WARN_MOUNTED_TWICE')
   const middleware = new Middleware({ records, opener, attempts, answers, onTwice })
   return {

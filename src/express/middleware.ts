@@ -40,7 +40,7 @@ export class Middleware {
 
   #guard(request: IncomingMessage, response: ServerResponse, next: Next): void {
     const record = this.#parts.opener.recordOf(request, response)
-    if (record.isAskedInGeneral) {
+    if (record.isAskedInGeneral && record.failure === undefined) {
       this.#parts.onTwice()
       return next()
     }
@@ -55,7 +55,7 @@ export class Middleware {
     next: Next,
     asked?: AttemptOptions,
   ): void {
-    if (record.failure !== undefined) return next(record.failure)
+    if (record.failure !== undefined) return this.#fail(response, next, record.failure)
     if (record.exempt === false) return this.#ask(record, response, next, asked)
     proceed(record.exempt, next, (isExempt) => {
       if (!isExempt) return this.#ask(record, response, next, asked)
@@ -70,11 +70,16 @@ export class Middleware {
       answer = this.#parts.attempts.ask(record, asked)
     } catch (error) {
       // A function of a rule, or a cost that is none. Not around `next`, whose errors are not ours.
-      return next(error)
+      return this.#fail(response, next, error)
     }
     // Plainly where the answer is there, as it nearly always is: a closure for each request is left behind.
     if (!(answer instanceof Promise)) return this.#conclude(record, answer, response, next)
     proceed(answer, next, (attempt) => this.#conclude(record, attempt, response, next))
+  }
+
+  #fail(response: ServerResponse, next: Next, error: unknown): void {
+    this.#parts.records.countIfOver(response)
+    next(error)
   }
 
   /** Lets the request on, or declines it. */

@@ -2,7 +2,7 @@
  * The attempts of a request, whoever makes them: the middleware, a route's limit, `gate.run`. A request is
  * declined as a whole: when one of its attempts is, what the earlier ones took is given back.
  */
-import type { AttemptOptions, Attempt, RuleLimiter } from '../limiter/limiter.js'
+import type { AttemptOptions, Attempt, RefundFrom, RuleLimiter } from '../limiter/limiter.js'
 import type { Answer } from '../stores/store.js'
 import type { Reported } from './headers/dialect.js'
 import type { RequestRecord } from './request-record.js'
@@ -30,9 +30,9 @@ export class RequestAttempts {
   }
 
   /** Gives back what all attempts of a request took. */
-  refund(record: RequestRecord): void {
+  refund(record: RequestRecord, from: RefundFrom): void {
     for (const attempt of record.attempts) {
-      const refunded = this.#limiter.refund(attempt)
+      const refunded = this.#limiter.refund(attempt, from)
       // Nobody waits any more; a store that failed has counted that itself.
       if (refunded instanceof Promise) refunded.catch(() => undefined)
     }

@@ -5,6 +5,7 @@
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock } from '../core/clock.js'
+import { refusePromise } from '../core/rule-functions.js'
 import type { Warnings } from '../core/warnings.js'
 import type { Attempt, RuleLimiter } from '../limiter/limiter.js'
 import type { ClientIdentity } from './client-identity.js'
@@ -77,7 +78,10 @@ export class RequestOpener {
     let failure: unknown
     try {
       session = sessionOf(request)
-      if (costOf !== null) cost = costOf(request)
+      if (costOf !== null) {
+        cost = costOf(request)
+        refusePromise(cost, 'the cost of a request')
+      }
     } catch (error) {
       // Express takes nothing for "go on", and a request must not pass because its cost is not known.
       failure = error ?? new Error('no reason was given')
@@ -91,11 +95,11 @@ export class RequestOpener {
       attempts: noAttempts,
       isAskedInGeneral: false,
       isDeclined: false,
-      exempt: exemption.of(request, ip),
+      // Not asked for a request that is given up: nobody would wait for what `skip` says.
+      exempt: failure === undefined && exemption.of(request, ip),
       isCounted: false,
       lacksSession: this.#sessionLooksLeft > 0 && this.#lacksSession(request),
       queue: null,
-      before: null,
     }
   }
 

@@ -34,13 +34,14 @@ export interface RequestRecord {
   lacksSession: boolean
   /** Those that wait for the connection with this one; null where its response has it. */
   queue: Set<ServerResponse> | null
-  /** The one before of the same connection, where pipelining has several at a time. */
-  before: RequestRecord | null
 }
 
-/** What hangs on a connection, under a key of each gate's own: the newest of those not counted yet. */
+/** What hangs on a connection, under a key of each gate's own: those of its requests not counted yet. */
 interface Connection {
+  /** The newest. */
   last: RequestRecord | null
+  /** The ones before it, where pipelining has several at a time: then there may be thousands. */
+  others: Map<IncomingMessage, RequestRecord> | null
 }
 
 type Holder = { [key: symbol]: Connection | undefined }
@@ -76,18 +77,23 @@ export class RequestRecords {
   }
 
   of(request: IncomingMessage): RequestRecord | undefined {
-    let record = holderOf(request)[this.#key]?.last ?? null
-    while (record !== null && record.request !== request) record = record.before
-    return record ?? undefined
+    const connection = holderOf(request)[this.#key]
+    if (connection === undefined) return undefined
+    const { last, others } = connection
+    return last?.request === request ? last : others?.get(request)
   }
 
   /** Keeps a new record until its response is over, which is then counted. */
   open(response: ServerResponse, record: RequestRecord): void {
     // A handler that is late, with a request that has been counted: nothing is to come of that.
     record.isCounted = isOver(response) && response.listeners('close').includes(this.#onClose)
-    if (record.isCounted) return
-    const connection = (holderOf(record.request)[this.#key] ??= { last: null })
-    record.before = connection.last
+    if (record.isCounted) {
+      if (record.exempt instanceof Promise) record.exempt.catch(() => undefined)
+      return
+    }
+    const connection = (holderOf(record.request)[this.#key] ??= { last: null, others: null })
+    const { last } = connection
+    if (last !== null) (connection.others ??= new Map()).set(last.request, last)
     connection.last = record
     response.on('close', this.#onClose)
     if (isQueued(response)) record.queue = this.#queueOf(response)
@@ -141,14 +147,8 @@ export class RequestRecords {
   /** Nothing of a request that is counted may hang on its connection, which lives on. */
   #unlink(record: RequestRecord): void {
     const connection = holderOf(record.request)[this.#key]
-    if (connection === undefined) return
-    if (connection.last === record) {
-      connection.last = record.before
-      return
-    }
-    let later = connection.last
-    while (later !== null && later.before !== record) later = later.before
-    if (later !== null) later.before = record.before
+    if (connection?.last === record) connection.last = null
+    else connection?.others?.delete(record.request)
   }
 }
 

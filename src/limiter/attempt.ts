@@ -10,6 +10,12 @@ import type { Key } from '../core/key.js'
 import type { CompiledRule } from '../core/rule.js'
 import type { Receipt } from '../stores/store.js'
 
+/**
+ * Which rules give back: those that are enforced, where the request was declined, for one in shadow lives as
+ * if it alone decided; or all, where the request is not to count for anybody.
+ */
+export type RefundFrom = 'enforced' | 'all'
+
 export class Attempt {
   readonly question: Question
   readonly decision: Decision
@@ -25,13 +31,17 @@ export class Attempt {
 
   /** Of enforced rules that are not strict; none where it was declined, or has been given back. */
   get receipts(): Receipt[] {
+    return this.#receiptsFrom('enforced')
+  }
+
+  #receiptsFrom(from: RefundFrom): Receipt[] {
     const takes = this.#takes
     const receipts: Receipt[] = []
     if (takes === null) return receipts
     const { rules, keys } = this.question
     for (let index = 0; index < rules.length; index++) {
       const rule = rules[index] as CompiledRule
-      if (rule.strict || rule.mode !== 'enforce') continue
+      if (rule.strict || (from === 'enforced' && rule.mode !== 'enforce')) continue
       const takenAtMs = takes[2 * index] as number
       const taken = takes[2 * index + 1] as number
       receipts.push({ rule, key: keys[index] as Key, takenAtMs, taken })
@@ -40,8 +50,8 @@ export class Attempt {
   }
 
   /** The receipts, once: what is given back must not be given back again. */
-  handOver(): Receipt[] {
-    const { receipts } = this
+  handOver(from: RefundFrom): Receipt[] {
+    const receipts = this.#receiptsFrom(from)
     this.#takes = null
     return receipts
   }

@@ -11,7 +11,7 @@ import type { DecisionObserver } from '../core/observer.js'
 import { withoutForeign } from '../core/rule-check.js'
 import { compileRule, type CompiledRule, type RuleOptions } from '../core/rule.js'
 import type { Answer, Findings, KeyCounts, Question, Store } from '../stores/store.js'
-import { Attempt } from './attempt.js'
+import { Attempt, type RefundFrom } from './attempt.js'
 import { decisionOf } from './decision-of.js'
 import { RuleGroups } from './rule-groups.js'
 
@@ -103,8 +103,8 @@ export class RuleLimiter {
   }
 
   /** Gives back what an attempt took, once, where it was counted; strict rules keep it. */
-  refund(attempt: Attempt): Answer<void> {
-    return this.store.refund(attempt.handOver())
+  refund(attempt: Attempt, from: RefundFrom = 'enforced'): Answer<void> {
+    return this.store.refund(attempt.handOver(from))
   }
 
   /** Forgets one key of a rule, and what its candidates know of it. */
@@ -231,4 +231,4 @@ function copyOf(options: RuleOptions): RuleOptions {
   }
 }
 
-export { Attempt } from './attempt.js'
+export { Attempt, type RefundFrom } from './attempt.js'

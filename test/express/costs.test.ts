@@ -75,7 +75,12 @@ describe('cost', () => {
     ['a fraction', () => 1.5, 'cost must be a whole number from 0: received 1.5'],
     ['negative', () => -1, 'received -1'],
     ['NaN', () => NaN, 'received NaN'],
-    ['a promise', (async () => 1) as unknown as () => number, 'received {}'],
+    ['a promise', (async () => 1) as unknown as () => number, 'must be known at once'],
+    [
+      'a promise that is rejected',
+      (async () => Promise.reject(new Error('lost'))) as unknown as () => number,
+      'must be known at once',
+    ],
     [
       'an error',
       () => {
@@ -128,6 +133,21 @@ describe('a request that went well', () => {
     })
     expect(await statuses(3, () => one.ask('/200'))).toEqual([429, 429, 429])
     expect(await usageOf(one)).toBe(0)
+  })
+})
+
+describe('a rule in shadow, and a candidate', () => {
+  it('get back what an enforced one would, so that they foresee what it would decline', async () => {
+    const one = await open({
+      rules: withRule({ mode: 'shadow', limit: 5, candidates: [{ limit: 3 }] }),
+      skipSuccessful: true,
+    })
+    await statuses(12, () => one.ask('/200'))
+    const [shadow] = (await one.gate.stats()).rules
+    expect(shadow?.totals).toEqual({ within: 12, near: 0, over: 0 })
+    expect(await one.gate.exposition.text()).toContain(
+      'tallygate_candidate_decisions_total{rule="ip",candidate="3/1m",verdict="over"} 0',
+    )
   })
 })
 

@@ -8,7 +8,7 @@ import { LimitExceeded } from '../../src/index.js'
 import type { GateParts } from '../../src/gate/gate.js'
 import { createGate } from '../../src/gate/gate.js'
 import { manualClock } from '../../src/testing/index.js'
-import { guarded, statuses, startMs, type Answer } from '../support/server.js'
+import { guarded, host, statuses, startMs, type Answer } from '../support/server.js'
 import { ipRule, messageOf } from '../support/units/limits.js'
 
 const perMinute = { window: '1m' }
@@ -212,6 +212,68 @@ describe('gate.run', () => {
     const { ask, gate } = await guarded({ rules, exempt: { ips: ['127.0.0.0/8'] } }, build)
     expect(await statuses(4, () => ask(work('search')))).toEqual([200, 200, 200, 200])
     expect(await decisionsOf(gate, 'search')).toEqual({ within: 0, near: 0, over: 0 })
+  })
+
+  it('leaves what a declined request does afterwards unpaid, as all that it does', async () => {
+    const { ask, gate } = await guarded(
+      { rules: [{ ...searching, name: 'closed', function: 'closed', limit: 0 }, searching] },
+      (app, one) => {
+        app.use(one.middleware)
+        app.get('/both', async (request, response) => {
+          const runs = ['closed', 'search'].map((name) => one.run(name, request, () => 1))
+          response.json(await Promise.allSettled(runs))
+        })
+      },
+    )
+    for (let turn = 0; turn < 3; turn++) await ask('/both')
+    await new Promise((resolve) => void setImmediate(resolve))
+    const { verdicts } = await gate.limiter.peek({ ip: '127.0.0.1' }, { function: 'search' })
+    expect(verdicts[0]?.usage).toBe(0)
+    expect((await gate.stats()).totals).toMatchObject({ allowed: 0, declined: 3 })
+  })
+
+  it('counts a request whose client had gone before the first attempt, once', async () => {
+    let arrived = () => {}
+    const here = new Promise<void>((resolve) => void (arrived = resolve))
+    let done = () => {}
+    const over = new Promise<void>((resolve) => void (done = resolve))
+    const { gate, url } = await guarded({ rules }, (app, one) => {
+      app.get('/', async (request, response) => {
+        arrived()
+        await new Promise((resolve) => void response.on('close', resolve))
+        await one.run('search', request, () => 1)
+        await one.run('search', request, () => 1)
+        done()
+      })
+    })
+    const controller = new AbortController()
+    const asking = fetch(url, { signal: controller.signal }).catch(() => null)
+    await here
+    controller.abort()
+    await asking
+    await over
+    expect((await gate.stats()).totals).toMatchObject({ requests: 1, allowed: 1 })
+  })
+
+  it('rejects once where both skip and cost fail, and leaves no rejection behind', async () => {
+    const unhandled: unknown[] = []
+    const note = (reason: unknown) => void unhandled.push(reason)
+    process.on('unhandledRejection', note)
+    const failing = {
+      rules,
+      skip: async () => Promise.reject(new Error('no skip')),
+      cost: () => {
+        throw new Error('no tariff')
+      },
+    }
+    const { ask } = await host(failing, (gate) => async (request, response) => {
+      const { message } = await rejectionOf(gate.run('search', request, () => 1))
+      response.end(message)
+    })
+    expect((await ask()).text).toBe('no tariff')
+    await new Promise((resolve) => void setImmediate(resolve))
+    process.off('unhandledRejection', note)
+    expect(unhandled).toEqual([])
   })
 
   it('does not begin work that is declined', async () => {

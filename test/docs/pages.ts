@@ -61,7 +61,7 @@ rules:
 A path is compared as Express routes it: as it stands in the request, not decoded, from the root of the app whatever
 router the gate is mounted in. Letter case and slashes at the end count only where the app has \`case sensitive
 routing\` or \`strict routing\`. A router of its own has settings of its own: make it \`express.Router({ caseSensitive:
-true })\` where the app is case sensitive, or its routes answer to spellings that the rule does not know. A \`*\` at the
+true, strict: true })\` as the app is, or its routes answer to spellings that the rule does not know. A \`*\` at the
 end stands for one or more characters, so \`/api/*\` is not \`/api\`: list both. Parameters such as \`:id\` are not known.
 
 ## Exempt clients

@@ -107,7 +107,7 @@ function addRoutes(app: Express, gate: GateParts, wallMs: () => number): void {
   app.get('/', (_request, response) => {
     response.setHeader('Content-Security-Policy', contentSecurityPolicy)
     response.setHeader('Cache-Control', 'no-cache')
-    response.type('html').send(homePage(gate.rules))
+    response.type('html').send(homePage(gate.limiter.rules))
   })
   app.post('/api/session', (request, response) => {
     request.session.startedAt ??= new Date(wallMs()).toISOString()
@@ -123,7 +123,7 @@ function addRoutes(app: Express, gate: GateParts, wallMs: () => number): void {
     })
   })
   app.get('/api/ping', (_request, response) => void response.json({ ok: true }))
-  const parseLimit = gate.hasFunction('parse-url') ? [gate.limit('parse-url')] : []
+  const parseLimit = gate.limiter.hasFunction('parse-url') ? [gate.limit('parse-url')] : []
   app.get('/api/parse', ...parseLimit, (request, response) => {
     const url = parseUrl(request.query['url'])
     if (url !== null) return void response.json({ url: url.href })

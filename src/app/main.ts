@@ -125,7 +125,7 @@ function greet(
   gate: GateParts,
   print: (line: string) => void,
 ): void {
-  const limits = gate.rules.map(
+  const limits = gate.limiter.rules.map(
     (rule) => `${rule.name} ${shownLimit(rule)}/${formatDuration(rule.windowMs)}`,
   )
   const isShown = settings.isAdminTokenRandom && process.stdout.isTTY

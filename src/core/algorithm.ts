@@ -4,8 +4,8 @@
  * rules decide together: `judge` each rule, then `settle` each with what they decided.
  *
  * Nothing here allocates, reads a clock, or looks at an option: the caller owns the slab, the time of the
- * rule and `out`. `doubles` lies over the same memory as `words`, so
- * the double of the words `at` and `at + 1` is `doubles[at >>> 1]`: `at` is always even.
+ * rule and `out`. `doubles` lies over the same memory as `words`, so the double of the words `at` and `at + 1`
+ * is `doubles[at >>> 1]`: `at` is always even.
  */
 import type { EntryPool } from './entry-pool.js'
 import type { CompiledRule } from './rule.js'
@@ -77,8 +77,8 @@ export interface Algorithm {
     out: Measure,
   ): void
   /**
-   * After `judge` on the same state, at the same time: writes the cost if it is `counted`, and reports the state as it is
-   * then; where the attempt as a whole was `declined`, with this rule's wait for the same attempt.
+   * After `judge` on the same state, at the same time: writes the cost if it is `counted`, and reports the
+   * state as it is then; where the attempt as a whole was `declined`, with this rule's wait for the same.
    */
   settle(
     state: KeyState,

@@ -1,7 +1,7 @@
 /*
  * Notices that the system's clock was set: the wall clock then moves against the monotonic one. Rules do not
- * mind, they read the monotonic clock; tallies and dashboards do, because a minute comes twice or never. Whoever
- * wants to know looks about once a second, and each step is counted once, by its direction.
+ * mind, they read the monotonic clock; tallies and dashboards do, because a minute comes twice or never.
+ * Whoever wants to know looks about once a second, and each step is counted once, by its direction.
  */
 import type { Clock } from './clock.js'
 

@@ -50,13 +50,13 @@ export class Plans {
   adopt(rule: CompiledRule, before: Plans): void {
     if (before.#limitOf !== this.#limitOf) return
     for (const limit of before.#byLimit.keys()) {
-      if (isLimit(limit, limitMaxOf(rule))) this.#add(rule, limit)
+      if (isWholeTo(limitMaxOf(rule), limit)) this.#add(rule, limit)
     }
   }
 
   #add(rule: CompiledRule, given: unknown): CompiledRule {
     const max = limitMaxOf(rule)
-    if (!isLimit(given, max)) {
+    if (!isWholeTo(max, given)) {
       refusePromise(given, `the limit of rule '${rule.name}'`)
       throw new RangeError(
         `Cannot decide: the limit of rule '${rule.name}' must be a whole number from 0 to ${max}: ` +
@@ -113,7 +113,8 @@ export const limitMax = 2 ** 32 - 1
 /** A rolling window keeps each attempt. */
 export const rollingLimitMax = 10_000
 
-function isLimit(value: unknown, max: number): value is number {
+/** Whether a value is a whole number from 0 to `max`. */
+export function isWholeTo(max: number, value: unknown): value is number {
   return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= max
 }
 

@@ -1,6 +1,6 @@
 /*
- * The fields of a rule, one row each: what is right, in a check and in words, what it does, and its default. Messages, the table in docs/configuration.md and later the JSON schema come from
- * these rows.
+ * The fields of a rule, one row each: what is right, in a check and in words, what it does, and its default.
+ * Messages, the table in docs/configuration.md and later the JSON schema come from these rows.
  */
 import { z } from 'zod'
 import { algorithms } from './algorithms/index.js'
@@ -8,7 +8,7 @@ import { modes } from './decision.js'
 import { parseDuration, windowMsMax, windowMsMin } from './duration.js'
 import { keyFault } from './key-check.js'
 import { matchFault } from './match-check.js'
-import { limitMax } from './plans.js'
+import { isWholeTo, limitMax } from './plans.js'
 import { isPlainFunction } from './rule-functions.js'
 import type { RuleOptions } from './rule-options.js'
 
@@ -151,10 +151,6 @@ export const ruleFields: Readonly<Record<keyof RuleOptions, FieldRow>> = {
 
 /** Fields of the rule language that this version refuses by name. */
 export const laterFields = ['persist']
-
-function isWholeTo(max: number, value: unknown): boolean {
-  return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= max
-}
 
 function isSpan(value: unknown, leastMs: number): boolean {
   const spanMs = parseDuration(value)

@@ -89,12 +89,7 @@ export class FunctionLimits {
 
   async #conclude(record: RequestRecord, attempt: Attempt): Promise<void> {
     const { attempts, answers } = this.#parts
-    const { response } = record
-    if (attempt.decision.allowed) {
-      record.attempts = [...record.attempts, attempt]
-      if (!record.isDeclined && response !== null) answers.allow(response, record.attempts)
-      return
-    }
+    if (attempt.decision.allowed) return attempts.allow(record, attempt)
     const reviewed = await attempts.decline(record, attempt)
     const waitMs = longestWait(attempt, reviewed)
     throw exceeded(attempt, waitMs, answers.fieldsOf([...reviewed, attempt]))

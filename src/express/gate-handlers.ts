@@ -30,7 +30,7 @@ export interface GateHandlerOptions extends OpenerParts {
 
 export function createGateHandlers(options: GateHandlerOptions): GateHandlers {
   const { limiter, warnings, answers, countRequest, skipFailed, skipSuccessful } = options
-  const attempts = new RequestAttempts(limiter)
+  const attempts = new RequestAttempts(limiter, answers)
   const records = new RequestRecords((outcome, record, response) => {
     countRequest(outcome)
     if (record.lacksSession && hasExpressSession(response.req)) {

@@ -86,9 +86,7 @@ export class Middleware {
   #conclude(record: RequestRecord, attempt: Attempt, response: ServerResponse, next: Next): void {
     const { records, attempts, answers } = this.#parts
     if (attempt.decision.allowed) {
-      record.attempts = [...record.attempts, attempt]
-      // Where it was declined before, the answer is settled, though it may not have been sent.
-      if (!record.isDeclined) answers.allow(response, record.attempts)
+      attempts.allow(record, attempt)
       records.countIfOver(response)
       return next()
     }

@@ -4,20 +4,31 @@
  */
 import type { AttemptOptions, Attempt, RefundFrom, RuleLimiter } from '../limiter/limiter.js'
 import type { Answer } from '../stores/store.js'
+import type { Answers } from './answers.js'
 import type { Reported } from './headers/dialect.js'
 import type { RequestRecord } from './request-record.js'
 
 export class RequestAttempts {
   readonly #limiter: RuleLimiter
+  readonly #answers: Answers
 
-  constructor(limiter: RuleLimiter) {
+  constructor(limiter: RuleLimiter, answers: Answers) {
     this.#limiter = limiter
+    this.#answers = answers
   }
 
   /** Asks the rules, at the request's cost. Throws what functions of rules throw. */
   ask(record: RequestRecord, asked?: AttemptOptions): Answer<Attempt> {
     const options = record.cost === 1 ? asked : { ...asked, cost: record.cost }
     return this.#limiter.attempt(record.facts, options)
+  }
+
+  /** Notes that an attempt was allowed, and tells the client of its limits. */
+  allow(record: RequestRecord, attempt: Attempt): void {
+    record.attempts = [...record.attempts, attempt]
+    // Where it was declined before, the answer is settled, though it may not have been sent.
+    if (record.isDeclined || record.response === null) return
+    this.#answers.allow(record.response, record.attempts)
   }
 
   /** Notes that an attempt was declined, and answers how the rules of the earlier ones stand without them. */

@@ -46,7 +46,7 @@ interface Connection {
 
 type Holder = { [key: symbol]: Connection | undefined }
 
-/** A request of HTTP/2 has a stream of its own; what it calls its socket is gone before its response is over. */
+/** A request of HTTP/2 has a stream of its own; its socket is gone before its response is over. */
 function holderOf(request: IncomingMessage & { stream?: object }): Holder {
   const { httpVersionMajor, socket, stream = socket } = request
   return (httpVersionMajor >= 2 ? stream : socket) as unknown as Holder

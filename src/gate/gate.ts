@@ -18,7 +18,7 @@ import type { Handler } from '../express/http.js'
 import { createMetricsHandler } from '../express/metrics-handler.js'
 import { createGateHandlers, type GateHandlers } from '../express/gate-handlers.js'
 import { expressSessionId, sessionReader } from '../express/session-id.js'
-import { RuleLimiter, type RuleChanges } from '../limiter/limiter.js'
+import { RuleLimiter } from '../limiter/limiter.js'
 import { createExposition, type Exposition } from '../metrics/prometheus.js'
 import type { OpenDatabase } from '../sqlite/database.js'
 import { MemoryStore } from '../stores/memory/memory-store.js'
@@ -34,13 +34,8 @@ import { version } from './version.js'
 /** A gate with the parts that the bundled app builds on. */
 export interface GateParts extends Gate {
   readonly limiter: RuleLimiter
-  readonly rules: readonly CompiledRule[]
   readonly exposition: Exposition
   readonly database: OpenDatabase | null
-  /** Changes a rule while it runs. */
-  configure(rule: string, changes: RuleChanges): void
-  /** Whether some rule is for that function. */
-  hasFunction(name: string): boolean
   /** Why the last flush failed; null where it did not. */
   persistenceFailure(): Error | null
 }
@@ -95,11 +90,8 @@ export function createGate(given: GateOptions): GateParts {
     stats: async () => stats(),
     close: () => (closing ??= closeGate(timer, tally, limiter, database, logger)),
     limiter,
-    rules: limiter.rules,
     exposition,
     database,
-    configure: (rule, changes) => limiter.configure(rule, changes),
-    hasFunction: (name) => limiter.hasFunction(name),
     persistenceFailure: () => tally.health().failure,
   }
 }

@@ -96,6 +96,26 @@ describe('cost', () => {
   })
 })
 
+describe('a cost that fails', () => {
+  it('leaves no request uncounted, though its client had gone before the gate was asked', async () => {
+    const cost = () => {
+      throw new Error('no such tariff')
+    }
+    const one = await guarded({ rules, cost }, (app, gate) => {
+      app.use((_request, response, next) => void response.on('close', () => next()))
+      app.use(gate.middleware)
+      app.use((_error: Error, _request: unknown, _response: unknown, _next: unknown) => {})
+    })
+    const socket = connect(Number(new URL(one.url).port), '127.0.0.1')
+    const arrived = once(one.server, 'request')
+    socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+    await arrived
+    socket.destroy()
+    await until(async () => (await one.gate.stats()).totals.requests === 1, 'it is counted')
+    expect((await one.gate.stats()).totals).toMatchObject({ requests: 1, declined: 0 })
+  })
+})
+
 describe('a request that failed', () => {
   it('gets back what it took with skipFailed, from its routes too', async () => {
     const one = await open({ skipFailed: true })

@@ -89,7 +89,7 @@ describe('a guarded request', () => {
     const { ask, clock, gate } = await guarded({ rules: [perAddress(3)] })
     await statuses(3, () => ask())
     clock.advance(25_400)
-    gate.configure('ip', { limit: 1 })
+    gate.limiter.configure('ip', { limit: 1 })
     const { status, headers } = await ask()
     // Usage 3 falls to 0 at 120 s, and one more fits where 3 · (120 − t) / 60 ≤ 0.
     expect([status, headers.get('retry-after')]).toEqual([429, '95'])

@@ -1,5 +1,6 @@
 /*
- * The table of one rule's keys: every key keeps its state over growth, evictions of others and sweeps; a new key begins with zeros; the bound holds. A Map is the model.
+ * The table of one rule's keys: every key keeps its state over growth, evictions of others and sweeps; a
+ * new key begins with zeros; the bound holds. A Map is the model.
  */
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'

@@ -146,7 +146,7 @@ export class KeyRows {
     return false
   }
 
-  /** Moves the row that was found to the key's first bucket, if there is room by now: whoever asks often is found at once. */
+  /** Moves the row that was found to the key's first bucket, if there is room by now: found at once then. */
   #bringHome(first: number): void {
     const { slab, at } = this
     const target = this.#freeIn(first)

@@ -37,7 +37,7 @@ export class KeyTable {
   readonly #algorithm: Algorithm
   readonly #entries: EntryPool | null
   readonly #rows: KeyRows
-  /** The bucket that is swept next, and how many are due before the hand has gone round as often as it should. */
+  /** The bucket that was swept last, and how many are due for the hand to go round once a window. */
   #hand = 0
   #dueBuckets = 0
   #evictedExpired = 0

@@ -26,8 +26,8 @@ export class Slab implements KeyState {
 
   constructor(bucketCount: number, entries: EntryPool | null) {
     const wordCount = bucketCount * bucketWords
-    // Not for sharing: V8 takes the bytes of other buffers for a reason to collect, and did so every 64 MB of
-    // growth, for 5 to 9 ms each (bench/stall.ts). The process's resident memory shows them, `external` does not.
+    // Not for sharing: V8 takes the bytes of other buffers for a reason to collect, and did so every 64 MB
+    // of growth, for 5 to 9 ms each (bench/stall.ts). Resident memory shows them, `external` does not.
     const buffer = new SharedArrayBuffer(bytesToLine + 4 * wordCount)
     this.bucketCount = bucketCount
     this.byteCount = buffer.byteLength

@@ -3,31 +3,15 @@
  * garbage: two million decisions that each left one double on the heap would cause several. The control
  * leaves one small object each, and must be seen to.
  */
-import { constants, PerformanceObserver, type PerformanceEntry } from 'node:perf_hooks'
 import { setTimeout as wait } from 'node:timers/promises'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { blankMeasure, type KeyState, type Measure } from '../../../src/core/algorithm.js'
 import { RuleTime } from '../../../src/core/rule-time.js'
 import type { CompiledRule } from '../../../src/core/rule.js'
 import { algorithmNames, ruleOf, stateOf } from '../../support/algorithm-harness.js'
+import { collectionsIn } from '../../support/collections.js'
 
 const decisionCount = 2_000_000
-
-/** Young collections while `work` runs; those the observer still has in hand are waited for. */
-async function collectionsIn(work: () => void): Promise<number> {
-  let count = 0
-  const observer = new PerformanceObserver((list) => {
-    for (const entry of list.getEntries()) {
-      const { detail } = entry as PerformanceEntry & { detail: { kind: number } }
-      if (detail.kind === constants.NODE_PERFORMANCE_GC_MINOR) count++
-    }
-  })
-  observer.observe({ entryTypes: ['gc'] })
-  work()
-  await wait(20)
-  observer.disconnect()
-  return count
-}
 
 interface Bench {
   algorithm: string

@@ -77,7 +77,7 @@ describe.each(dialectNames)('in %s', (headers) => {
       clock.set(startMs + hitMs)
       expect((await ask()).status).toBe(200)
     }
-    gate.configure('ip', { limit: 1 })
+    gate.limiter.configure('ip', { limit: 1 })
     clock.set(startMs + 25_400)
     const answer = await ask()
     expect([answer.status, answer.headers.get('retry-after')]).toEqual([429, '55'])

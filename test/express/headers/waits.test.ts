@@ -67,7 +67,7 @@ it.each(dialectNames)(
       const current = () => gate as GateParts
       app.use((request, response, next) => current().middleware(request, response, next))
       app.use('/item', (request, response, next) => {
-        if (!current().hasFunction('item')) return next()
+        if (!current().limiter.hasFunction('item')) return next()
         current().limit('item')(request, response, next)
       })
       app.use((_request, response) => void response.send('served'))

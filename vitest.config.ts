@@ -1,7 +1,21 @@
 import { defineConfig } from 'vitest/config'
 import { ClosingLine } from './test/support/closing-line.js'
 
+/**
+ * Sources under test are TypeScript, which a thread cannot load: those that start one take the built file,
+ * as `npm test` makes it first.
+ */
+const builtWorker = {
+  name: 'built-worker',
+  transform(code: string, id: string) {
+    return id.endsWith('src/sqlite/database-thread.ts')
+      ? code.replace(`'./worker.js'`, `'../../dist/sqlite/worker.js'`)
+      : null
+  },
+}
+
 export default defineConfig({
+  plugins: [{ ...builtWorker, enforce: 'pre' as const }],
   test: {
     include: ['test/**/*.test.ts'],
     testTimeout: 30_000,

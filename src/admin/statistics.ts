@@ -57,6 +57,8 @@ export interface Statistics {
     pending: number
     failures: number
     sizeBytes: number
+    /** Where a damaged file was moved since the start; null where there was none. */
+    movedAside: string | null
   }
 }
 
@@ -88,7 +90,8 @@ export function statistics(parts: StatisticsParts): Statistics {
       lastFlushAt: health.lastFlushAtMs === null ? null : iso(health.lastFlushAtMs),
       pending: tally.pendingRequests(),
       failures: health.failedCount,
-      sizeBytes: tally.archive.sizeBytes(),
+      sizeBytes: tally.archive.sizeBytes,
+      movedAside: tally.archive.movedAside,
     },
   }
 }

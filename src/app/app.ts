@@ -10,8 +10,7 @@ import type { Clock } from '../core/clock.js'
 import type { Logger } from '../core/logger.js'
 import type { GateParts } from '../gate/gate.js'
 import { SessionBuffer } from '../sqlite/session-buffer.js'
-import { SqliteSessionRows } from '../sqlite/sessions.js'
-import type { OpenDatabase } from '../sqlite/database.js'
+import type { CountingDatabase } from '../gate/counting.js'
 import type { Settings } from './environment.js'
 import { homePage, homeScript, homeStyle } from './home-page.js'
 import { RequestDuration } from './request-duration.js'
@@ -20,7 +19,7 @@ import { SessionStore } from './session-store.js'
 
 export interface AppParts {
   readonly gate: GateParts
-  readonly database: OpenDatabase
+  readonly database: CountingDatabase
   readonly settings: Settings
   readonly clock: Clock
   readonly logger: Logger
@@ -80,9 +79,11 @@ export function createApp(parts: AppParts): BundledApp {
 }
 
 function bufferedSessions({ database, logger }: AppParts, wallMs: () => number): SessionBuffer {
+  const { thread, archive } = database
   return new SessionBuffer({
-    rows: new SqliteSessionRows(database, wallMs),
+    rows: thread.service('sessions', ['get', 'set', 'update', 'delete', 'count', 'sweep']),
     wallMs,
+    isShared: () => archive.isShared,
     onFailure(error) {
       if (error === null) logger.info({}, 'sessions are written again')
       else logger.error({ err: error }, 'sessions cannot be written; they wait in memory')
@@ -98,7 +99,7 @@ function addHealthRoutes(app: Express, { gate, isClosing }: AppParts): void {
   app.get('/readyz', (_request, response) => {
     response.setHeader('Cache-Control', 'no-store')
     if (isClosing()) return void response.status(503).json({ status: 'closing', degraded: [] })
-    const degraded = gate.persistenceFailure() === null ? [] : ['database']
+    const degraded = gate.degraded()
     response.json({ status: degraded.length === 0 ? 'ready' : 'degraded', degraded })
   })
 }

@@ -12,7 +12,7 @@ import type { Logger } from '../core/logger.js'
 import { shownLimit } from '../core/plans.js'
 import { createGate, type GateParts } from '../gate/gate.js'
 import { version } from '../gate/version.js'
-import type { OpenDatabase } from '../sqlite/database.js'
+import type { CountingDatabase } from '../gate/counting.js'
 import { createApp } from './app.js'
 import { createLog } from './log.js'
 import { pathOfTarget } from './request-target.js'
@@ -47,7 +47,7 @@ export async function startApp(
     clock: systemClock,
     logger,
   })
-  const database = gate.database as OpenDatabase
+  const database = gate.database as CountingDatabase
   let isClosing = false
   try {
     const { app, sessions } = createApp({
@@ -76,7 +76,7 @@ export async function startApp(
       isClosing = true
       clearInterval(upkeep)
       await closeServer(server)
-      database.bePatient()
+      database.thread.bePatient()
       await sessions.flush()
       await gate.close()
       if (gate.persistenceFailure() === null) print('tallygate has stopped; every count is saved')
@@ -140,7 +140,7 @@ function greet(
   print(`  metrics      ${address}/metrics`)
   print(`  statistics   ${admin}`)
   print(`  limits       ${limits.join(', ')} (${settings.configPath})`)
-  print(`  counts       ${gate.database?.path}`)
+  print(`  counts       ${gate.database?.thread.path}`)
   print('')
 }
 

@@ -13,12 +13,14 @@ import type { CompiledRule } from '../core/rule.js'
 import { Histogram } from '../metrics/histogram.js'
 import { Recorder } from '../metrics/recorder.js'
 import { metrics } from '../metrics/table.js'
-import { databaseFault, openDatabase, type OpenDatabase } from '../sqlite/database.js'
+import { databaseFault, openSound, type OpenDatabase } from '../sqlite/database.js'
+import { DatabaseThread } from '../sqlite/database-thread.js'
 import { SqliteTallyArchive } from '../sqlite/tally-archive.js'
+import { TallyRows, type Exchanged } from '../sqlite/tally-rows.js'
 import type { Calendar } from '../tally/calendar.js'
 import { MemoryArchive } from '../tally/memory-archive.js'
 import { TallySlots } from '../tally/slots.js'
-import { Tally, type TallyParts } from '../tally/tally.js'
+import { shownWindows, Tally, type TallyParts } from '../tally/tally.js'
 
 export interface CountingParts {
   /** The SQLite file; none: tallies in memory only. */
@@ -29,12 +31,18 @@ export interface CountingParts {
   readonly logger: Logger
 }
 
+export interface CountingDatabase {
+  readonly thread: DatabaseThread
+  readonly archive: SqliteTallyArchive
+}
+
 export interface Counting {
   readonly slots: TallySlots
   readonly tally: Tally
   readonly recorder: Recorder
   readonly flushDuration: Histogram
-  readonly database: OpenDatabase | null
+  /** null where there is no database. */
+  readonly database: CountingDatabase | null
   readonly clockSteps: ClockSteps
   readonly startedAtMs: number
   readonly observer: DecisionObserver
@@ -44,16 +52,18 @@ export interface Counting {
 
 export function createCounting({ path, rules, calendar, clock, logger }: CountingParts): Counting {
   const startedAtMs = clock.wallMs()
-  const database = path === undefined ? null : openDatabase(path, startedAtMs)
-  announce(database, logger)
   const slots = new TallySlots(rules.map((rule) => rule.name))
   const flushDuration = new Histogram(metrics.tallyFlushDuration.buckets)
   const reportFlush = flushReporter(logger)
+  const reportChanges = changeReporter(logger)
   const onFlush = (seconds: number, failure: Error | null) => {
     flushDuration.observe(seconds)
     reportFlush(failure)
+    if (database !== null) reportChanges(database.thread)
   }
-  const tally = openTally(database, { slots, calendar, clock, onFlush })
+  const parts = { slots, calendar, clock, onFlush }
+  const { tally, database } =
+    path === undefined ? tallyInMemory(parts) : tallyInDatabase(path, parts, logger)
   const candidateCount = rules.reduce((sum, { candidates }) => sum + candidates.length, 0)
   const recorder = new Recorder(rules.length + candidateCount)
   return {
@@ -84,19 +94,34 @@ export function createCounting({ path, rules, calendar, clock, logger }: Countin
   }
 }
 
-/** Reads what is kept, at once; a file that cannot be read stops the start. */
-function openTally(database: OpenDatabase | null, parts: Omit<TallyParts, 'archive'>): Tally {
-  const { slots, clock } = parts
-  if (database === null) {
-    return new Tally({ ...parts, archive: new MemoryArchive(slots, clock.wallMs()) })
-  }
+type OpenTally = Pick<Counting, 'tally' | 'database'>
+type PartsAtStart = Omit<TallyParts, 'archive'>
+
+function tallyInMemory(parts: PartsAtStart): OpenTally {
+  const archive = new MemoryArchive(parts.slots, parts.clock.wallMs())
+  return { tally: new Tally({ ...parts, archive }), database: null }
+}
+
+/** Reads what is kept, at once, and gives the file over to its thread; one that cannot be read stops the start. */
+function tallyInDatabase(path: string, parts: PartsAtStart, logger: Logger): OpenTally {
+  const { slots, calendar, clock } = parts
+  const nowMs = clock.wallMs()
+  const { database, movedAside } = openSound(path, nowMs)
+  announce(database, movedAside, logger)
+  let read: Exchanged
   try {
-    const archive = new SqliteTallyArchive(database, slots, () => clock.wallMs())
-    return new Tally({ ...parts, archive })
+    read = new TallyRows(database, slots.ruleNames).read(shownWindows(calendar, nowMs))
   } catch (error) {
-    database.close()
     throw databaseFault(database.path, error)
+  } finally {
+    database.close()
   }
+  const data = { path: database.path, options: { ruleNames: slots.ruleNames } }
+  const wallMs = () => clock.wallMs()
+  const thread = new DatabaseThread(data, movedAside, wallMs)
+  const archive = new SqliteTallyArchive(thread, read.facts, wallMs)
+  const tally = new Tally({ ...parts, archive, initial: read.stored })
+  return { tally, database: { thread, archive } }
 }
 
 /** One line when writing begins to fail, one when it is well again; the metrics have the rest. */
@@ -111,10 +136,30 @@ function flushReporter(logger: Logger): (failure: Error | null) => void {
   }
 }
 
-function announce(database: OpenDatabase | null, logger: Logger): void {
-  if (database === null) return
-  const { path, journalMode } = database
+/** One line for each new file that was begun under the app. */
+function changeReporter(logger: Logger): (thread: DatabaseThread) => void {
+  let knownCount = 0
+  return ({ path, changes }) => {
+    const { replacedCount, movedAside } = changes
+    if (replacedCount > knownCount) {
+      logger.error({ path, movedAside }, 'the database was damaged or gone; a new one was begun')
+    }
+    knownCount = replacedCount
+  }
+}
+
+function announce(
+  { path, journalMode }: OpenDatabase,
+  movedAside: string | null,
+  logger: Logger,
+): void {
   logger.info({ path }, 'tallies are kept in SQLite')
+  if (movedAside !== null) {
+    logger.error(
+      { path, movedAside },
+      'the database was damaged; it was moved aside, a new one begun',
+    )
+  }
   if (journalMode === 'wal') return
   logger.warn(
     { path, journalMode },

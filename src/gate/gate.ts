@@ -20,24 +20,28 @@ import { createGateHandlers, type GateHandlers } from '../express/gate-handlers.
 import { expressSessionId, sessionReader } from '../express/session-id.js'
 import { RuleLimiter } from '../limiter/limiter.js'
 import { createExposition, type Exposition } from '../metrics/prometheus.js'
-import type { OpenDatabase } from '../sqlite/database.js'
 import { MemoryStore } from '../stores/memory/memory-store.js'
 import { createCalendar } from '../tally/calendar.js'
 import type { Tally } from '../tally/tally.js'
-import { createCounting, type Counting } from './counting.js'
+import { createCounting, type Counting, type CountingDatabase } from './counting.js'
 import type { Gate } from './gate-api.js'
 import { metricSources } from './metric-sources.js'
 import { noteRules, noteWorkers } from './notices.js'
 import { checkOptions, type CheckedOptions, type GateOptions } from './options.js'
 import { version } from './version.js'
 
+/** `database`: it takes no writes now. `database-replaced`: a new one was begun, until the restart. */
+export type Degradation = 'database' | 'database-replaced'
+
 /** A gate with the parts that the bundled app builds on. */
 export interface GateParts extends Gate {
   readonly limiter: RuleLimiter
   readonly exposition: Exposition
-  readonly database: OpenDatabase | null
+  readonly database: CountingDatabase | null
   /** Why the last flush failed; null where it did not. */
   persistenceFailure(): Error | null
+  /** What does not work as it should, in words of a closed set; none where all is well. */
+  degraded(): Degradation[]
 }
 
 const tickMs = 1_000
@@ -93,7 +97,17 @@ export function createGate(given: GateOptions): GateParts {
     exposition,
     database,
     persistenceFailure: () => tally.health().failure,
+    degraded: () => degradations(counting),
   }
+}
+
+function degradations({ tally, database }: Counting): Degradation[] {
+  const found: Degradation[] = []
+  if (tally.health().failure !== null) found.push('database')
+  if (database === null) return found
+  const { replacedCount, movedAside } = database.thread.changes
+  if (replacedCount > 0 || movedAside !== null) found.push('database-replaced')
+  return found
 }
 
 interface HandlerParts {
@@ -149,11 +163,11 @@ async function closeGate(
   timer: NodeJS.Timeout,
   tally: Tally,
   limiter: RuleLimiter,
-  database: OpenDatabase | null,
+  database: CountingDatabase | null,
   logger: Logger,
 ): Promise<void> {
   clearInterval(timer)
-  database?.bePatient()
+  database?.thread.bePatient()
   for (let tries = 0; tries < closingTriesMax; tries++) {
     await tally.flush()
     if (tally.health().failure === null) break
@@ -161,7 +175,7 @@ async function closeGate(
   const lost = tally.pendingRequests()
   if (lost > 0) logger.error({ requests: lost }, 'closing with requests that could not be written')
   await limiter.close()
-  database?.close()
+  await database?.thread.close()
 }
 
 function defaultLogger(): Logger {

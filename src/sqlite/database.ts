@@ -1,17 +1,22 @@
 /*
- * Opens the SQLite file that everything lasting is kept in, or says in one line why it cannot be. One
- * connection a process: WAL, so that readers and a writer do not wait for each other, with NORMAL
- * syncing, which can lose the latest commits at a power cut but never the file.
+ * Opens the SQLite file that everything lasting is kept in, or says in one line why it cannot be: WAL, so
+ * that readers and a writer do not wait for each other, with NORMAL syncing, which can lose the latest
+ * commits at a power cut but never the file. A file that is no sound database is moved aside and a new one
+ * begun; nothing is deleted.
+ *
+ * Every call blocks its thread: at the start that is the main one, later the database's own, see `keeper`.
  */
-import { mkdirSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, renameSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import Sqlite, { type Database } from 'better-sqlite3'
 import { TallygateError } from '../core/errors.js'
 import { migrate, schemaVersion } from './migrations.js'
 
-/** While starting and closing a lock of another process is waited for; in between nothing waits. */
+/** While starting and closing a lock of another process is waited for; in between hardly. */
 const patientMs = 5_000
 const promptMs = 50
+/** What SQLite cuts its log to when it begins that anew. */
+const logBytesKept = 1_048_576
 const retryMs = 20
 
 export interface OpenDatabase {
@@ -23,13 +28,65 @@ export interface OpenDatabase {
   isReplaced(): boolean
   /** Of the file and its write-ahead log; 0 once they are gone. */
   sizeBytes(): number
+  /** Of the write-ahead log. */
+  logBytes(): number
   /** Waits longer for locks, for the last writes. */
   bePatient(): void
   close(): void
 }
 
+export interface SoundDatabase {
+  readonly database: OpenDatabase
+  /** Where a file that was no sound database has gone; null where there was none. */
+  readonly movedAside: string | null
+}
+
 /**
- * Opens, and creates where it is missing, the database at `path`, its folders included.
+ * Opens, and creates where it is missing, the database at `path`, its folders included. A file that is
+ * damaged, or no database at all, is moved aside.
+ *
+ * @throws TallygateError naming the resolved path and the reason.
+ */
+export function openSound(path: string, nowMs: number): SoundDatabase {
+  const resolved = resolve(path)
+  const identity = identityOf(resolved)
+  try {
+    return { database: openDatabase(resolved, nowMs), movedAside: null }
+  } catch (error) {
+    if (!isDamage(error)) throw error
+    const movedAside = moveAside(resolved, identity, nowMs)
+    return { database: openDatabase(resolved, nowMs), movedAside }
+  }
+}
+
+/**
+ * Renames a damaged file and its log, unless another process was faster and has begun a new one.
+ *
+ * @param identity of the file that was found damaged.
+ * @returns its new path; null where there was nothing to move.
+ */
+export function moveAside(path: string, identity: string | null, nowMs: number): string | null {
+  if (identity === null || identityOf(path) !== identity) return null
+  const time = new Date(nowMs).toISOString().replaceAll(/[-:]|\.\d+/g, '')
+  let target = `${path}.damaged-${time}`
+  for (let turn = 2; existsSync(target); turn++) target = `${path}.damaged-${time}-${turn}`
+  renameSync(path, target)
+  // Frames of the old log must not be taken for ones of the new file.
+  for (const log of ['-wal', '-shm']) {
+    if (existsSync(`${path}${log}`)) renameSync(`${path}${log}`, `${target}${log}`)
+  }
+  return target
+}
+
+/** Whether SQLite says that the file itself is at fault, by an error or by what caused it. */
+export function isDamage(error: unknown): boolean {
+  const { code, cause } = error as { code?: unknown; cause?: unknown }
+  if (cause !== undefined) return isDamage(cause)
+  return typeof code === 'string' && /^SQLITE_(CORRUPT|NOTADB)/.test(code)
+}
+
+/**
+ * Opens the database at `path` as it is.
  *
  * @throws TallygateError naming the resolved path and the reason.
  */
@@ -43,6 +100,7 @@ export function openDatabase(path: string, nowMs: number): OpenDatabase {
     refuseLaterVersion(connection)
     const journalMode = changeToWal(connection)
     connection.pragma('synchronous = NORMAL')
+    connection.pragma(`journal_size_limit = ${logBytesKept}`)
     migrate(connection, nowMs)
     connection.pragma(`busy_timeout = ${promptMs}`)
     return handle(resolved, connection, journalMode)
@@ -92,6 +150,7 @@ function handle(path: string, connection: Database, journalMode: string): OpenDa
     journalMode,
     isReplaced: () => identityOf(path) !== identity,
     sizeBytes: () => sizeOf(path) + sizeOf(`${path}-wal`),
+    logBytes: () => sizeOf(`${path}-wal`),
     bePatient: () => void connection.pragma(`busy_timeout = ${patientMs}`),
     close: () => void connection.close(),
   }
@@ -110,7 +169,7 @@ function sizeOf(path: string): number {
 }
 
 /** Device and inode of a file; null where there is none. */
-function identityOf(path: string): string | null {
+export function identityOf(path: string): string | null {
   const stats = statSync(path, { throwIfNoEntry: false })
   return stats === undefined ? null : `${stats.dev} ${stats.ino}`
 }

@@ -27,6 +27,11 @@ const migrations: readonly Migration[] = [
         WITHOUT ROWID;
       CREATE INDEX sessions_by_expiry ON sessions (expires_ms);`,
   },
+  {
+    sql: `
+      CREATE TABLE writers (id TEXT PRIMARY KEY, sequence INTEGER NOT NULL, seen_ms INTEGER NOT NULL)
+        WITHOUT ROWID;`,
+  },
 ]
 
 export const schemaVersion = migrations.length

@@ -1,37 +1,57 @@
 /*
- * Session rows that no request waits for: while the database does not take a write, because another process
- * holds the file, the disk is full or the file is gone, sessions wait in a bounded copy in memory and are
- * read from there. Writing is tried again once a second, not with every request. No failure reaches a
- * request; what is lost, when the copy is full, is the session that has waited longest.
+ * Sessions as requests have them: from a bounded copy in memory, written to the database's thread at once
+ * but never waited for. While the database does not take a write, because another process holds the file,
+ * the disk is full or the file is gone, sessions wait here and are read from here. Writing is tried again
+ * once a second, not with every request. No failure reaches a request; what is lost, when there is no room,
+ * is the session that has waited longest.
+ *
+ * Where another process writes to the same file, the copy may be behind: then the rows are asked, for 50 ms
+ * at the most, and only where they do not answer the copy is taken.
  *
  * Extensions wait for the next flush even while all is well: one write a second for a session in use.
- * Changes of one session reach the rows one after the other, in order.
+ * Changes of one session reach the rows one after the other, in order. One that has ended stays ended.
  */
-import type { SessionRows } from './sessions.js'
+import type { SessionRow, SessionRows } from './sessions.js'
+import { sweptCountMax } from './sessions.js'
+import { BoundedCopies } from './bounded-copies.js'
+import { within } from './within.js'
 
-interface Waiting {
-  readonly data: string
-  readonly expiresMs: number
+/** The rows, wherever they are. */
+export type AskedSessionRows = {
+  [M in keyof SessionRows]: (
+    ...args: Parameters<SessionRows[M]>
+  ) => Promise<ReturnType<SessionRows[M]>>
+}
+
+interface Waiting extends SessionRow {
   /** When a session that exists was changed: it counts if it lived then. null: the session is new. */
   readonly changedMs: number | null
 }
 
 const waitingCountMax = 10_000
+const copiesMax = { count: 10_000, characters: 16 * 1_048_576 }
+const patienceMs = 50
 
 export interface SessionBufferOptions {
-  readonly rows: SessionRows
+  readonly rows: AskedSessionRows
   readonly wallMs: () => number
-  /** Told when writing begins to fail, and with null when it is well again. */
+  /** Whether other processes write to the same rows. */
+  readonly isShared: () => boolean
+  /** Told when the database begins to fail, and with null when it is well again. */
   readonly onFailure: (error: unknown) => void
 }
 
 export class SessionBuffer {
   readonly #options: SessionBufferOptions
+  /** null: the session has ended. */
+  readonly #copies = new BoundedCopies<SessionRow | null>(copiesMax, (row) => row?.data.length ?? 0)
   /** null: the session is to be deleted. */
   readonly #waiting = new Map<string, Waiting | null>()
   /** Sessions that are being written; each promise says whether that was done. */
   readonly #writing = new Map<string, Promise<boolean>>()
   #isFailing = false
+  /** Reads that were given up and have not come back. */
+  #lateCount = 0
   #lastCount = 0
 
   constructor(options: SessionBufferOptions) {
@@ -41,20 +61,16 @@ export class SessionBuffer {
   /** The data of a session that has not expired, else null. */
   async get(id: string): Promise<string | null> {
     const waiting = this.#waiting.get(id)
-    if (waiting !== undefined) {
-      return waiting === null || waiting.expiresMs <= this.#options.wallMs() ? null : waiting.data
-    }
-    try {
-      return await this.#options.rows.get(id)
-    } catch (error) {
-      // Without its session a request is one of nobody's, which the limits know how to count.
-      this.#fail(error)
-      return null
-    }
+    const copy = waiting === undefined ? this.#copies.get(id) : waiting
+    if (waiting !== undefined || copy === null) return this.#dataOf(copy)
+    if (copy !== undefined && !this.#options.isShared()) return this.#dataOf(copy)
+    const found = await this.#read(id)
+    return this.#dataOf(found === undefined ? copy : found)
   }
 
   /** Writes a new session, or one whatever became of it. */
   set(id: string, data: string, expiresMs: number): Promise<void> {
+    this.#copies.set(id, { data, expiresMs })
     return this.#write(id, { data, expiresMs, changedMs: null })
   }
 
@@ -73,23 +89,31 @@ export class SessionBuffer {
   }
 
   delete(id: string): Promise<void> {
+    this.#copies.set(id, null)
     return this.#write(id, null)
   }
 
-  /** The last count that was had, where none can be had now. */
+  /** Sessions that have not expired; the last count that was had, where none can be had now. */
   async count(): Promise<number> {
-    try {
-      this.#lastCount = await this.#options.rows.count()
-    } catch (error) {
-      this.#fail(error)
-    }
+    const { rows, wallMs } = this.#options
+    const counting = rows.count(wallMs()).then(
+      (count) => void (this.#lastCount = count),
+      (error: unknown) => this.#fail(error),
+    )
+    await within(counting, patienceMs)
     return this.#lastCount
   }
 
-  /** Deletes what has expired, once what extends it is written. */
+  /** Deletes what has expired, once what extends it is written; answers how many rows that were. */
   async sweep(): Promise<number> {
     await this.flush()
-    return this.#options.rows.sweep()
+    const { rows, wallMs } = this.#options
+    const endedMs = wallMs()
+    for (let sum = 0; ;) {
+      const count = await rows.sweep(endedMs)
+      sum += count
+      if (count < sweptCountMax) return sum
+    }
   }
 
   /** Writes what waits, until the first failure; to be called about once a second. */
@@ -102,9 +126,36 @@ export class SessionBuffer {
     this.#isFailing = false
   }
 
+  #dataOf(row: SessionRow | null | undefined): string | null {
+    if (row === null || row === undefined) return null
+    return row.expiresMs <= this.#options.wallMs() ? null : row.data
+  }
+
+  /** The row, null where there is none; undefined where the rows do not say so in time. */
+  async #read(id: string): Promise<SessionRow | null | undefined> {
+    // One slow answer is enough to know: nobody else waits for the next.
+    if (this.#lateCount > 0) return undefined
+    const { rows, wallMs } = this.#options
+    const reading = rows.get(id, wallMs()).catch((error: unknown) => {
+      // Without its session a request is one of nobody's, which the limits know how to count.
+      this.#fail(error)
+      return undefined
+    })
+    const found = await within(reading, patienceMs)
+    if (found === 'late') {
+      this.#lateCount++
+      void reading.then(() => this.#lateCount--)
+      return undefined
+    }
+    // Unless it has changed meanwhile.
+    if (found && !this.#waiting.has(id) && this.#copies.get(id) !== null)
+      this.#copies.set(id, found)
+    return found
+  }
+
   /** Where a read has failed and nothing waits to be written, only a read can show that all is well. */
   async #canRead(): Promise<boolean> {
-    return this.#options.rows.get('').then(
+    return this.#options.rows.get('', this.#options.wallMs()).then(
       () => true,
       () => false,
     )
@@ -113,23 +164,28 @@ export class SessionBuffer {
   /** Joined to what waits for the same session; null where that has ended. */
   #changeOf(id: string, data: string, expiresMs: number): Waiting | null {
     const waiting = this.#waiting.get(id)
+    const copy = this.#copies.get(id)
     const nowMs = this.#options.wallMs()
-    if (waiting === undefined) return { data, expiresMs, changedMs: nowMs }
-    if (waiting === null || waiting.expiresMs <= nowMs) return null
-    return { data, expiresMs, changedMs: waiting.changedMs }
+    if (waiting === null || copy === null) return null
+    if ((waiting ?? copy ?? { expiresMs: Infinity }).expiresMs <= nowMs) return null
+    if (copy !== undefined) this.#copies.set(id, { data, expiresMs })
+    return { data, expiresMs, changedMs: waiting === undefined ? nowMs : waiting.changedMs }
   }
 
   async #write(id: string, value: Waiting | null): Promise<void> {
-    // Also for a moment while all is well: what is being written is read from here.
+    // What is being written is read from here.
     this.#waiting.delete(id)
     this.#waiting.set(id, value)
-    if (!this.#isFailing) await this.#drain(id)
     if (this.#waiting.size > waitingCountMax) {
       for (const [oldest] of this.#waiting) {
         this.#waiting.delete(oldest)
         break
       }
     }
+    if (this.#isFailing) return
+    const writing = this.#drain(id)
+    // The client's next request may come to another process, which knows only the rows.
+    if (this.#options.isShared()) await within(writing, patienceMs)
   }
 
   /** Writes what waits for a session, and what comes to wait meanwhile; false where that fails. */

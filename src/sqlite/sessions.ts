@@ -1,41 +1,22 @@
 /*
- * Session rows in SQLite, behind an interface that answers with promises, so that the calls can move off
- * the main thread. A session's id is kept as a digest only: who reads the file can take over nobody's
- * session. A row lives until the time it was given, and no longer because it is read.
+ * Session rows in SQLite. A session's id is kept as a digest only: who reads the file can take over nobody's
+ * session. A row lives until the time it was given, and no longer because it is read. Times are in
+ * milliseconds since the epoch, by the clock of whoever asks.
  */
 import { createHash } from 'node:crypto'
-import { setImmediate as everybodyElsesTurn } from 'node:timers/promises'
 import type { OpenDatabase } from './database.js'
 
-export interface SessionRows {
-  /** The data of a session that has not expired, else null. */
-  get(id: string): Promise<string | null>
-  /** @param expiresMs milliseconds since the epoch. */
-  set(id: string, data: string, expiresMs: number): Promise<void>
-  /**
-   * Changes a session that had not expired at `changedMs`; one that is gone is not brought back.
-   *
-   * @param expiresMs and changedMs: milliseconds since the epoch.
-   */
-  update(id: string, data: string, expiresMs: number, changedMs: number): Promise<void>
-  delete(id: string): Promise<void>
-  /** Sessions that have not expired. */
-  count(): Promise<number>
-  /** Deletes what has expired; answers how many rows that were. */
-  sweep(): Promise<number>
-}
+/** A row costs some microseconds, and a flood may leave millions: whoever else asks gets a turn in between. */
+export const sweptCountMax = 500
 
-/** A row costs some microseconds, and a flood may leave millions: requests get their turn in between. */
-const sweptCountMax = 500
-
-export class SqliteSessionRows implements SessionRows {
-  readonly #wallMs: () => number
+export class SessionRows {
   readonly #statements
 
-  constructor({ connection }: OpenDatabase, wallMs: () => number) {
-    this.#wallMs = wallMs
+  constructor({ connection }: OpenDatabase) {
     this.#statements = {
-      get: connection.prepare('SELECT data FROM sessions WHERE id_hash = ? AND expires_ms > ?'),
+      get: connection.prepare(
+        'SELECT data, expires_ms AS expiresMs FROM sessions WHERE id_hash = ? AND expires_ms > ?',
+      ),
       set: connection.prepare(
         `INSERT INTO sessions VALUES (?, ?, ?)
          ON CONFLICT (id_hash) DO UPDATE SET data = excluded.data, expires_ms = excluded.expires_ms`,
@@ -52,36 +33,38 @@ export class SqliteSessionRows implements SessionRows {
     }
   }
 
-  async get(id: string): Promise<string | null> {
-    const row = this.#statements.get.get(digest(id), this.#wallMs()) as { data: string } | undefined
-    return row?.data ?? null
+  /** A session that has not expired, else null. */
+  get(id: string, nowMs: number): SessionRow | null {
+    return (this.#statements.get.get(digest(id), nowMs) as SessionRow | undefined) ?? null
   }
 
-  async set(id: string, data: string, expiresMs: number): Promise<void> {
+  set(id: string, data: string, expiresMs: number): void {
     this.#statements.set.run(digest(id), data, Math.floor(expiresMs))
   }
 
-  async update(id: string, data: string, expiresMs: number, changedMs: number): Promise<void> {
+  /** Changes a session that had not expired at `changedMs`; one that is gone is not brought back. */
+  update(id: string, data: string, expiresMs: number, changedMs: number): void {
     this.#statements.update.run(data, Math.floor(expiresMs), digest(id), changedMs)
   }
 
-  async delete(id: string): Promise<void> {
+  delete(id: string): void {
     this.#statements.delete.run(digest(id))
   }
 
-  async count(): Promise<number> {
-    return (this.#statements.count.get(this.#wallMs()) as { count: number }).count
+  /** Sessions that have not expired. */
+  count(nowMs: number): number {
+    return (this.#statements.count.get(nowMs) as { count: number }).count
   }
 
-  async sweep(): Promise<number> {
-    const endedMs = this.#wallMs()
-    for (let sum = 0; ;) {
-      const { changes } = this.#statements.sweep.run(endedMs)
-      sum += changes
-      if (changes < sweptCountMax) return sum
-      await everybodyElsesTurn()
-    }
+  /** Deletes some of what has expired; answers how many, which is `sweptCountMax` where there may be more. */
+  sweep(nowMs: number): number {
+    return this.#statements.sweep.run(nowMs).changes
   }
+}
+
+export interface SessionRow {
+  readonly data: string
+  readonly expiresMs: number
 }
 
 function digest(id: string): string {

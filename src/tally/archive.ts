@@ -22,6 +22,12 @@ export interface StoredCounts {
   readonly windows: readonly Float64Array[]
 }
 
+/** One window of a kind, as it is stored. */
+export interface StoredWindow {
+  readonly startMs: number
+  readonly counts: Float64Array
+}
+
 export interface TallyArchive {
   /** Where it is kept; null for memory. */
   readonly path: string | null
@@ -29,10 +35,11 @@ export interface TallyArchive {
   readonly id: string
   /** When counting began. */
   readonly sinceMs: number
-  /** Reads without adding; used once, at the start. */
-  read(wanted: readonly WindowRef[]): StoredCounts
+  readonly sizeBytes: number
+  /** Where a damaged file has been moved since the start; null where there was none. */
+  readonly movedAside: string | null
   /** Adds everything or, where it rejects, nothing; then reads. */
   add(deltas: readonly WindowDelta[], wanted: readonly WindowRef[]): Promise<StoredCounts>
-  sizeBytes(): number
-  close(): Promise<void>
+  /** The stored windows of a kind that begin in [fromMs, toMs), in order; empty ones are left out. */
+  history(window: WindowKind, fromMs: number, toMs: number): Promise<StoredWindow[]>
 }

@@ -2,11 +2,15 @@
  * Tallies that live as long as the process: the archive of a gate without a database.
  */
 import { randomUUID } from 'node:crypto'
-import type { StoredCounts, TallyArchive, WindowDelta, WindowRef } from './archive.js'
+import type { WindowKind } from '../core/windows.js'
+import type { StoredCounts, StoredWindow, TallyArchive, WindowDelta, WindowRef } from './archive.js'
+import { retentionMs } from './retention.js'
 import { addInto, type TallySlots } from './slots.js'
 
 export class MemoryArchive implements TallyArchive {
   readonly path = null
+  readonly sizeBytes = 0
+  readonly movedAside = null
   readonly id = `memory-${randomUUID().slice(0, 8)}`
   readonly sinceMs: number
   readonly #slots: TallySlots
@@ -17,13 +21,6 @@ export class MemoryArchive implements TallyArchive {
     this.#slots = slots
     this.#totals = slots.blank()
     this.sinceMs = sinceMs
-  }
-
-  read(wanted: readonly WindowRef[]): StoredCounts {
-    const windows = wanted.map(
-      (ref) => this.#windows.get(nameOf(ref))?.counts ?? this.#slots.blank(),
-    )
-    return { totals: this.#totals.slice(), windows: windows.map((counts) => counts.slice()) }
   }
 
   add(deltas: readonly WindowDelta[], wanted: readonly WindowRef[]): Promise<StoredCounts> {
@@ -37,23 +34,30 @@ export class MemoryArchive implements TallyArchive {
       if (delta.window === 'week') addInto(this.#totals, delta.counts)
     }
     this.#forgetBefore(wanted)
-    return Promise.resolve(this.read(wanted))
+    const windows = wanted.map(
+      (ref) => this.#windows.get(nameOf(ref))?.counts.slice() ?? this.#slots.blank(),
+    )
+    return Promise.resolve({ totals: this.#totals.slice(), windows })
   }
 
-  /** Later windows stay: a wall clock that went back comes to them again. */
+  history(window: WindowKind, fromMs: number, toMs: number): Promise<StoredWindow[]> {
+    const found = [...this.#windows.values()].filter(
+      (kept) => kept.window === window && kept.startMs >= fromMs && kept.startMs < toMs,
+    )
+    return Promise.resolve(found.toSorted((a, b) => a.startMs - b.startMs))
+  }
+
+  /** What has outlived its retention, by the oldest window that is still shown. */
   #forgetBefore(wanted: readonly WindowRef[]): void {
-    for (const [name, { window, startMs }] of this.#windows) {
-      const starts = wanted.filter((ref) => ref.window === window).map((ref) => ref.startMs)
-      if (startMs < Math.min(...starts)) this.#windows.delete(name)
+    for (const { window, startMs } of wanted) {
+      const oldestMs = startMs - retentionMs[window]
+      // They were added in the order of time, but for steps of the clock.
+      for (const [name, kept] of this.#windows) {
+        if (kept.window !== window) continue
+        if (kept.startMs >= oldestMs) break
+        this.#windows.delete(name)
+      }
     }
-  }
-
-  sizeBytes(): number {
-    return 0
-  }
-
-  close(): Promise<void> {
-    return Promise.resolve()
   }
 }
 

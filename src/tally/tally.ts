@@ -5,11 +5,11 @@
  *
  * Invariant: a window's figure = what the archive held last + what is on its way there + what is pending.
  * A flush that fails puts what was on its way back among the pending, so a count is never lost nor doubled.
- * What a failing archive makes wait is bounded by how long a window is kept at all.
+ * What a failing archive makes wait is bounded: by how long a window is kept at all, and in number.
  */
 import type { Clock } from '../core/clock.js'
 import { windowKinds, type WindowKind } from '../core/windows.js'
-import type { StoredCounts, TallyArchive, WindowDelta, WindowRef } from './archive.js'
+import type { StoredCounts, StoredWindow, TallyArchive, WindowDelta, WindowRef } from './archive.js'
 import type { Calendar, Span } from './calendar.js'
 import { retentionMs } from './retention.js'
 import { addInto, type TallySlots } from './slots.js'
@@ -40,12 +40,16 @@ export interface TallyParts {
   readonly calendar: Calendar
   readonly archive: TallyArchive
   readonly clock: Clock
+  /** What the archive held at the start, in the windows of `shownWindows`; nothing unless said. */
+  readonly initial?: StoredCounts
   /** Told of each flush: how long it took, and the failure if it failed. */
   readonly onFlush?: (seconds: number, failure: Error | null) => void
 }
 
 /** A step of the wall clock is noticed after this at the latest. */
 const anchoredForMs = 1_000
+/** Most windows that wait for a failing archive: half a week of minutes, with their hours, days and weeks. */
+const pendingWindowsMax = 5_200
 
 export class Tally {
   readonly archive: TallyArchive
@@ -61,18 +65,19 @@ export class Tally {
   #sending = new Map<string, WindowDelta>()
   #stored: StoredCounts
   #storedRefs: readonly WindowRef[]
-  #running: Promise<void> | null = null
+  /** The work on the archive that was begun last: one at a time. */
+  #running: Promise<unknown> = Promise.resolve()
+  #lostRequests = 0
   #health: FlushHealth = { okCount: 0, failedCount: 0, lastFlushAtMs: null, failure: null }
 
-  /** Reads what the archive holds, at once. */
   constructor(parts: TallyParts) {
     this.#parts = parts
     this.archive = parts.archive
     this.#fresh = parts.slots.blank()
     const nowMs = parts.clock.wallMs()
     this.#minute = parts.calendar.spanOf('minute', nowMs)
-    this.#storedRefs = this.#refsAt(nowMs)
-    this.#stored = parts.archive.read(this.#storedRefs)
+    this.#storedRefs = shownWindows(parts.calendar, nowMs)
+    this.#stored = parts.initial ?? this.#nothing()
   }
 
   /**
@@ -113,8 +118,32 @@ export class Tally {
     return weeks.reduce((sum, delta) => sum + this.#parts.slots.requestsIn(delta.counts), 0)
   }
 
+  /** Requests that had to be left out of a minute or an hour, for want of room; larger windows have them. */
+  get lostRequests(): number {
+    return this.#lostRequests
+  }
+
   health(): FlushHealth {
     return this.#health
+  }
+
+  /**
+   * The windows of a kind that begin in [fromMs, toMs) and in which something was counted, in order: what is
+   * stored, and what waits to be. Rejects where the archive cannot be read.
+   */
+  history(window: WindowKind, fromMs: number, toMs: number): Promise<StoredWindow[]> {
+    return this.#inTurn(async () => {
+      await this.#exchange()
+      const stored = await this.#parts.archive.history(window, fromMs, toMs)
+      const found = new Map(stored.map((each) => [each.startMs, each]))
+      for (const { window: kind, startMs, counts } of this.#pending.values()) {
+        if (kind !== window || startMs < fromMs || startMs >= toMs) continue
+        const sum = counts.slice()
+        addInto(sum, found.get(startMs)?.counts ?? this.#parts.slots.blank())
+        found.set(startMs, { startMs, counts: sum })
+      }
+      return [...found.values()].toSorted((a, b) => a.startMs - b.startMs)
+    })
   }
 
   /** All figures as of one instant. */
@@ -139,12 +168,14 @@ export class Tally {
   }
 
   /** Hands what is pending to the archive; never rejects. A call during a flush waits for that, then flushes. */
-  async flush(): Promise<void> {
-    while (this.#running !== null) await this.#running
-    const running = this.#exchange()
-    this.#running = running
-    await running
-    this.#running = null
+  flush(): Promise<void> {
+    return this.#inTurn(() => this.#exchange())
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#running.then(work)
+    this.#running = done.catch(() => undefined)
+    return done
   }
 
   async #exchange(): Promise<void> {
@@ -153,7 +184,7 @@ export class Tally {
     this.#sending = this.#pending
     this.#pending = new Map()
     const startedMs = clock.monotonicMs()
-    const refs = this.#refsAt(clock.wallMs())
+    const refs = shownWindows(this.#parts.calendar, clock.wallMs())
     let failure: Error | null = null
     try {
       this.#stored = await archive.add([...this.#sending.values()], refs)
@@ -162,6 +193,7 @@ export class Tally {
       failure = error instanceof Error ? error : new Error(String(error))
       for (const delta of this.#sending.values()) this.#addPending(delta, delta.counts)
       this.#dropOutlived(clock.wallMs())
+      this.#dropBeyondBound()
     }
     this.#sending = new Map()
     this.#health = {
@@ -202,6 +234,23 @@ export class Tally {
     }
   }
 
+  /** The smallest windows first, and of those the oldest: their counts are in the larger ones. */
+  #dropBeyondBound(): void {
+    for (const kind of windowKinds) {
+      for (const [name, delta] of this.#pending) {
+        if (this.#pending.size <= pendingWindowsMax) return
+        if (delta.window !== kind) continue
+        this.#lostRequests += this.#parts.slots.requestsIn(delta.counts)
+        this.#pending.delete(name)
+      }
+    }
+  }
+
+  #nothing(): StoredCounts {
+    const { slots } = this.#parts
+    return { totals: slots.blank(), windows: this.#storedRefs.map(() => slots.blank()) }
+  }
+
   #counted(kind: WindowKind, span: Span): WindowCounts {
     const ref: WindowRef = { window: kind, startMs: span.startMs }
     const counts = this.#parts.slots.blank()
@@ -214,18 +263,18 @@ export class Tally {
     }
     return { startMs: span.startMs, endMs: span.endMs, counts }
   }
+}
 
-  /** The windows that are shown at a time: the current and the previous one of each kind. */
-  #refsAt(nowMs: number): WindowRef[] {
-    return windowKinds.flatMap((kind) => {
-      const { startMs } = this.#parts.calendar.spanOf(kind, nowMs)
-      const before = this.#parts.calendar.spanOf(kind, startMs - 1)
-      return [
-        { window: kind, startMs },
-        { window: kind, startMs: before.startMs },
-      ]
-    })
-  }
+/** The windows that are shown at a time: the current and the previous one of each kind. */
+export function shownWindows(calendar: Calendar, nowMs: number): WindowRef[] {
+  return windowKinds.flatMap((kind) => {
+    const { startMs } = calendar.spanOf(kind, nowMs)
+    const before = calendar.spanOf(kind, startMs - 1)
+    return [
+      { window: kind, startMs },
+      { window: kind, startMs: before.startMs },
+    ]
+  })
 }
 
 function nameOf(ref: WindowRef): string {

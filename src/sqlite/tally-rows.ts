@@ -1,0 +1,265 @@
+/*
+ * Tallies in SQLite. An exchange is one transaction; additions happen inside the statement, so that several
+ * processes may share the file, and the figures read back in the same transaction include theirs.
+ *
+ * Each process writes as a writer with a number for each batch, kept in the same transaction: a batch whose
+ * answer got lost can be sent again and is added once.
+ */
+import type { Statement } from 'better-sqlite3'
+import { outcomes, verdicts } from '../core/decision.js'
+import { windowKinds, type WindowKind } from '../core/windows.js'
+import type { StoredCounts, StoredWindow, WindowDelta, WindowRef } from '../tally/archive.js'
+import { retentionMs } from '../tally/retention.js'
+import { TallySlots } from '../tally/slots.js'
+import type { OpenDatabase } from './database.js'
+
+/** What one process hands over at a time. */
+export interface Batch {
+  readonly writer: string
+  /** Grows with each batch of the writer, from 1. */
+  readonly sequence: number
+  readonly deltas: readonly WindowDelta[]
+}
+
+/** The database as the tallies see it. */
+export interface ArchiveFacts {
+  /** An id that stays with the file. */
+  readonly id: string
+  /** When counting began, in milliseconds since the epoch. */
+  readonly sinceMs: number
+  readonly sizeBytes: number
+  /** Whether something else has written to the file since the last exchange. */
+  readonly isShared: boolean
+}
+
+export interface Exchanged {
+  readonly stored: StoredCounts
+  readonly facts: ArchiveFacts
+}
+
+interface CountRow {
+  start_ms: number
+  name: string
+  verdict: string
+  count: number
+}
+
+const pruneEveryMs = 3_600_000
+const trustedAheadMs = 7 * 24 * 3_600_000
+/** A writer that has not been heard of for so long sends nothing again. */
+const writerKeptMs = 24 * 3_600_000
+
+export class TallyRows {
+  readonly #database: OpenDatabase
+  readonly #slots: TallySlots
+  readonly #statements: ReturnType<typeof prepareStatements>
+  readonly #id: string
+  readonly #sinceMs: number
+  #prunedAtMs = -Infinity
+  #dataVersion: number
+
+  /** @param ruleNames of the rules whose verdicts are kept, in the order of their slots. */
+  constructor(database: OpenDatabase, ruleNames: readonly string[]) {
+    this.#database = database
+    this.#slots = new TallySlots(ruleNames)
+    this.#statements = prepareStatements(database)
+    const rows = this.#statements.meta.all() as { key: string; value: string }[]
+    const meta = new Map(rows.map(({ key, value }) => [key, value]))
+    this.#id = meta.get('database_id') ?? 'unknown'
+    this.#sinceMs = Number(meta.get('since_ms') ?? 0)
+    this.#dataVersion = this.#readDataVersion()
+  }
+
+  /** Adds a batch, whole or not at all, and once however often it comes; then reads. */
+  exchange(batch: Batch, wanted: readonly WindowRef[], nowMs: number): Exchanged {
+    const isPruning = Math.abs(nowMs - this.#prunedAtMs) >= pruneEveryMs
+    const run = this.#database.connection.transaction(() => {
+      // Before adding: a clock that has just jumped ahead must not vouch for itself.
+      const trustedMs = isPruning ? this.#trusted(nowMs) : nowMs
+      if (batch.deltas.length > 0 && this.#isNew(batch, nowMs)) this.#add(batch.deltas)
+      if (isPruning) this.#prune(trustedMs, nowMs)
+      return this.#read(wanted)
+    })
+    const stored = batch.deltas.length > 0 || isPruning ? run.immediate() : run.deferred()
+    if (isPruning) this.#prunedAtMs = nowMs
+    return { stored, facts: this.#facts() }
+  }
+
+  /** Reads without adding. */
+  read(wanted: readonly WindowRef[]): Exchanged {
+    const stored = this.#database.connection.transaction(() => this.#read(wanted)).deferred()
+    return { stored, facts: this.#facts() }
+  }
+
+  /** The stored windows of a kind that begin in [fromMs, toMs), in order; empty ones are left out. */
+  history(window: WindowKind, fromMs: number, toMs: number): StoredWindow[] {
+    const { requestsBetween, rulesBetween } = this.#statements
+    const read = this.#database.connection.transaction(() => [
+      requestsBetween.all(window, fromMs, toMs) as CountRow[],
+      rulesBetween.all(window, fromMs, toMs) as CountRow[],
+    ])
+    const [requests = [], rules = []] = read.deferred()
+    const windows = new Map<number, Float64Array>()
+    const rowOf = (startMs: number) => {
+      const known = windows.get(startMs) ?? this.#slots.blank()
+      windows.set(startMs, known)
+      return known
+    }
+    for (const row of requests) this.#place(row, rowOf(row.start_ms))
+    for (const row of rules) this.#place(row, rowOf(row.start_ms))
+    return [...windows]
+      .toSorted(([a], [b]) => a - b)
+      .map(([startMs, counts]) => ({ startMs, counts }))
+  }
+
+  #facts(): ArchiveFacts {
+    const version = this.#readDataVersion()
+    const isShared = version !== this.#dataVersion
+    this.#dataVersion = version
+    return {
+      id: this.#id,
+      sinceMs: this.#sinceMs,
+      sizeBytes: this.#database.sizeBytes(),
+      isShared,
+    }
+  }
+
+  /** Changes when another connection writes. */
+  #readDataVersion(): number {
+    return this.#database.connection.pragma('data_version', { simple: true }) as number
+  }
+
+  #read(wanted: readonly WindowRef[]): StoredCounts {
+    const { requests, rules, requestTotals, ruleTotals } = this.#statements
+    const totals = this.#rowOf(requestTotals.all() as CountRow[], ruleTotals.all() as CountRow[])
+    const windows = wanted.map(({ window, startMs }) =>
+      this.#rowOf(
+        requests.all(window, startMs) as CountRow[],
+        rules.all(window, startMs) as CountRow[],
+      ),
+    )
+    return { totals, windows }
+  }
+
+  #rowOf(requestRows: readonly CountRow[], ruleRows: readonly CountRow[]): Float64Array {
+    const counts = this.#slots.blank()
+    for (const row of requestRows) this.#place(row, counts)
+    for (const row of ruleRows) this.#place(row, counts)
+    return counts
+  }
+
+  /** Rules that no longer exist are passed over. */
+  #place({ name, verdict, count }: CountRow, counts: Float64Array): void {
+    if (verdict === undefined) {
+      const slot = (outcomes as readonly string[]).indexOf(name)
+      if (slot !== -1) counts[slot] = count
+      return
+    }
+    const rule = this.#slots.ruleNames.indexOf(name)
+    const index = (verdicts as readonly string[]).indexOf(verdict)
+    if (rule !== -1 && index !== -1) counts[this.#slots.ofVerdict(rule, index)] = count
+  }
+
+  #isNew({ writer, sequence }: Batch, nowMs: number): boolean {
+    return this.#statements.advance.run(writer, sequence, Math.floor(nowMs)).changes > 0
+  }
+
+  #add(deltas: readonly WindowDelta[]): void {
+    for (const { window, startMs, counts } of deltas) {
+      for (const [index, outcome] of outcomes.entries()) {
+        const count = counts[index] ?? 0
+        if (count > 0) this.#statements.addRequests.run(window, startMs, outcome, count)
+      }
+      for (const [rule, name] of this.#slots.ruleNames.entries()) {
+        for (const [index, verdict] of verdicts.entries()) {
+          const count = counts[this.#slots.ofVerdict(rule, index)] ?? 0
+          if (count > 0) this.#statements.addVerdicts.run(window, startMs, name, verdict, count)
+        }
+      }
+    }
+  }
+
+  /**
+   * The time by which counts are deleted: now, but no more than a week after the newest count. A clock that
+   * is set ahead by mistake, or wrong at the start, must not delete everything.
+   */
+  #trusted(wallMs: number): number {
+    const { newestMs } = this.#statements.newest.get() as { newestMs: number | null }
+    return Math.min(wallMs, (newestMs ?? wallMs) + trustedAheadMs)
+  }
+
+  /** Deletes what has outlived its retention. */
+  #prune(trustedMs: number, nowMs: number): void {
+    for (const window of windowKinds) {
+      if (retentionMs[window] === Infinity) continue
+      this.#statements.pruneRequests.run(window, trustedMs - retentionMs[window])
+      this.#statements.pruneRules.run(window, trustedMs - retentionMs[window])
+    }
+    this.#statements.pruneWriters.run(nowMs - writerKeptMs)
+  }
+}
+
+function prepareStatements({ connection }: OpenDatabase): Record<StatementName, Statement> {
+  const add = 'DO UPDATE SET count = count + excluded.count'
+  return {
+    meta: connection.prepare('SELECT key, value FROM meta'),
+    requests: connection.prepare(
+      'SELECT outcome AS name, count FROM request_tallies WHERE window = ? AND start_ms = ?',
+    ),
+    rules: connection.prepare(
+      'SELECT rule AS name, verdict, count FROM rule_tallies WHERE window = ? AND start_ms = ?',
+    ),
+    requestTotals: connection.prepare(
+      `SELECT outcome AS name, sum(count) AS count FROM request_tallies
+       WHERE window = 'week' GROUP BY outcome`,
+    ),
+    ruleTotals: connection.prepare(
+      `SELECT rule AS name, verdict, sum(count) AS count FROM rule_tallies
+       WHERE window = 'week' GROUP BY rule, verdict`,
+    ),
+    requestsBetween: connection.prepare(
+      `SELECT start_ms, outcome AS name, count FROM request_tallies
+       WHERE window = ? AND start_ms >= ? AND start_ms < ?`,
+    ),
+    rulesBetween: connection.prepare(
+      `SELECT start_ms, rule AS name, verdict, count FROM rule_tallies
+       WHERE window = ? AND start_ms >= ? AND start_ms < ?`,
+    ),
+    addRequests: connection.prepare(
+      `INSERT INTO request_tallies VALUES (?, ?, ?, ?) ON CONFLICT (window, start_ms, outcome) ${add}`,
+    ),
+    addVerdicts: connection.prepare(
+      `INSERT INTO rule_tallies VALUES (?, ?, ?, ?, ?)
+       ON CONFLICT (window, start_ms, rule, verdict) ${add}`,
+    ),
+    advance: connection.prepare(
+      `INSERT INTO writers VALUES (?, ?, ?) ON CONFLICT (id)
+       DO UPDATE SET sequence = excluded.sequence, seen_ms = excluded.seen_ms
+       WHERE excluded.sequence > sequence`,
+    ),
+    newest: connection.prepare(
+      `SELECT max(start_ms) AS newestMs FROM request_tallies WHERE window = 'day'`,
+    ),
+    pruneRequests: connection.prepare(
+      'DELETE FROM request_tallies WHERE window = ? AND start_ms < ?',
+    ),
+    pruneRules: connection.prepare('DELETE FROM rule_tallies WHERE window = ? AND start_ms < ?'),
+    pruneWriters: connection.prepare('DELETE FROM writers WHERE seen_ms < ?'),
+  }
+}
+
+type StatementName =
+  | 'meta'
+  | 'requests'
+  | 'rules'
+  | 'requestTotals'
+  | 'ruleTotals'
+  | 'requestsBetween'
+  | 'rulesBetween'
+  | 'addRequests'
+  | 'addVerdicts'
+  | 'advance'
+  | 'newest'
+  | 'pruneRequests'
+  | 'pruneRules'
+  | 'pruneWriters'

@@ -1,0 +1,60 @@
+/*
+ * The database's own thread: it takes calls one after the other and answers each, so that no lock, no slow
+ * disk and no checkpoint ever holds the thread that serves requests.
+ */
+import { parentPort, workerData, type MessagePort } from 'node:worker_threads'
+import { DatabaseKeeper } from './keeper.js'
+import type { Call, Fault, Order, Reply, ThreadData } from './messages.js'
+import type { Arguments, Method, ServiceName } from './services.js'
+
+const idleAfterMs = 2_000
+
+const port = parentPort as MessagePort
+const { path, options } = workerData as ThreadData
+const keeper = new DatabaseKeeper(path, options)
+let tidying: NodeJS.Timeout | undefined
+
+port.on('message', (order: Order) => {
+  if (order === 'patience') keeper.bePatient()
+  else if (order === 'close') close()
+  else serve(order)
+})
+
+function serve(call: Call): void {
+  let reply: Reply
+  try {
+    // The asking side is checked against the services' types; what arrives is what it sent.
+    const service = call.service as ServiceName
+    const method = call.method as Method<ServiceName>
+    const args = call.args as Arguments<ServiceName, Method<ServiceName>>
+    const value = keeper.call(service, method, args, call.nowMs)
+    reply = { id: call.id, value, changes: keeper.changes }
+  } catch (error) {
+    reply = { id: call.id, fault: faultOf(error), changes: keeper.changes }
+  }
+  port.postMessage(reply)
+  tidy(false)
+  clearTimeout(tidying)
+  tidying = setTimeout(() => tidy(true), idleAfterMs).unref()
+}
+
+/** A log that cannot be moved now, because somebody reads or the disk is full, is moved later. */
+function tidy(isIdle: boolean): void {
+  try {
+    keeper.tidy(isIdle)
+  } catch {
+    // The next write will meet the same fault and report it.
+  }
+}
+
+function close(): void {
+  clearTimeout(tidying)
+  keeper.close()
+  port.close()
+}
+
+function faultOf(error: unknown): Fault {
+  const message = error instanceof Error ? error.message : String(error)
+  const { code } = error as { code?: unknown }
+  return { message, code: typeof code === 'string' ? code : undefined }
+}

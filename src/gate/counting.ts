@@ -75,13 +75,13 @@ export function createCounting({ path, rules, calendar, clock, logger }: Countin
     clockSteps: new ClockSteps(clock),
     startedAtMs,
     observer: {
-      decided({ rules: asked, keys }, measures, nowMs) {
+      decided({ rules: asked, keys, cost }, measures, nowMs) {
         tally.reach(nowMs)
         for (let index = 0; index < asked.length; index++) {
           const rule = asked[index] as CompiledRule
           const measure = measures[index] as Measure
           const verdict = verdictOf(rule, measure)
-          recorder.judged(rule, verdict, keys[index] as Key, measure, nowMs)
+          recorder.judged(rule, verdict, keys[index] as Key, cost, measure, nowMs)
           if (rule.candidateOf === null) tally.add(slots.ofVerdict(rule.index, verdict))
         }
       },

@@ -11,7 +11,7 @@ import type { CompiledRule } from '../core/rule.js'
 import { warningCodes, type Warnings } from '../core/warnings.js'
 import { windowKinds } from '../core/windows.js'
 import type { RuleLimiter } from '../limiter/limiter.js'
-import { Histogram, type Sample } from '../metrics/histogram.js'
+import { histogramSamples, type Histogram, type Sample } from '../metrics/histogram.js'
 import type { MetricSources } from '../metrics/prometheus.js'
 import type { Recorder } from '../metrics/recorder.js'
 import { labelValues, metrics } from '../metrics/table.js'
@@ -113,6 +113,13 @@ function ruleSources({ limiter, recorder, utilizationOf, clock }: SourceParts): 
         const value = heavyKeys.largestRatio(clock.monotonicMs())
         return [{ labels: { rule: rule.name }, value }]
       }),
+    keyWindowDemand: () => {
+      const { name, buckets } = metrics.keyWindowDemand
+      return limiter.rules.flatMap((rule) => {
+        const totals = recorder.demand(rule).totals(rule.windowMs, clock.monotonicMs())
+        return histogramSamples(name, { rule: rule.name }, buckets, totals.bucketKeys, totals.sum)
+      })
+    },
     ruleKeys: each((rule) => limiter.keyCounts(rule).tracked),
     ruleKeysMax: each((rule) => rule.maxKeys),
     ruleEvictions: () =>

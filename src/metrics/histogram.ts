@@ -31,16 +31,27 @@ export class Histogram {
 
   /** Cumulative buckets, sum and count, as Prometheus wants them. */
   samples(name: string, labels: Readonly<Record<string, string>> = {}): Sample[] {
-    let count = 0
-    const buckets = [...this.#counts].map((counted, bucket) => {
-      count += counted
-      const le = bucket < this.#bounds.length ? String(this.#bounds[bucket]) : '+Inf'
-      return { metricName: `${name}_bucket`, labels: { ...labels, le }, value: count }
-    })
-    return [
-      ...buckets,
-      { metricName: `${name}_sum`, labels, value: this.#sum },
-      { metricName: `${name}_count`, labels, value: count },
-    ]
+    return histogramSamples(name, labels, this.#bounds, this.#counts, this.#sum)
   }
+}
+
+/** @param counts of each bucket alone, the one above all bounds last. */
+export function histogramSamples(
+  name: string,
+  labels: Readonly<Record<string, string>>,
+  bounds: readonly number[],
+  counts: Float64Array,
+  sum: number,
+): Sample[] {
+  let count = 0
+  const buckets = [...counts].map((counted, bucket) => {
+    count += counted
+    const le = bucket < bounds.length ? String(bounds[bucket]) : '+Inf'
+    return { metricName: `${name}_bucket`, labels: { ...labels, le }, value: count }
+  })
+  return [
+    ...buckets,
+    { metricName: `${name}_sum`, labels, value: sum },
+    { metricName: `${name}_count`, labels, value: count },
+  ]
 }

@@ -9,6 +9,7 @@ import { outcomes, verdicts } from '../core/decision.js'
 import type { Key } from '../core/key.js'
 import type { CompiledRule } from '../core/rule.js'
 import { HeavyKeys } from './heavy-keys.js'
+import { KeyDemand } from './key-demand.js'
 import { labelValues } from './table.js'
 
 export class Recorder {
@@ -25,10 +26,14 @@ export class Recorder {
   /** By the index of the rule; null where all count as one, and for candidates, whose keys are their rule's. */
   readonly #heavyKeys: (HeavyKeys | null)[]
 
+  /** By the index of the rule; of candidates there is none, their keys ask for the same. */
+  readonly #demand: (KeyDemand | null)[]
+
   /** @param ruleCount rules and candidates together: each has an index of its own. */
   constructor(ruleCount: number) {
     this.#decisions = new Float64Array(ruleCount * labelValues.mode.length * verdicts.length)
     this.#heavyKeys = Array.from({ length: ruleCount }, () => null)
+    this.#demand = Array.from({ length: ruleCount }, () => null)
     this.#peaks = Array.from({ length: ruleCount }, () => new UsagePeak())
     this.#sharePeaks = Array.from({ length: ruleCount }, () => new UsagePeak())
   }
@@ -47,11 +52,24 @@ export class Recorder {
     this.untrustedForwardCount++
   }
 
-  /** Counts what one rule made of an attempt. @param verdict index into `verdicts`. */
-  judged(rule: CompiledRule, verdict: number, key: Key, measure: Measure, nowMs: number): void {
+  /**
+   * Counts what one rule made of an attempt.
+   *
+   * @param verdict index into `verdicts`.
+   * @param cost of the attempt, in whole units.
+   */
+  judged(
+    rule: CompiledRule,
+    verdict: number,
+    key: Key,
+    cost: number,
+    measure: Measure,
+    nowMs: number,
+  ): void {
     const slot = slotOf(rule.index, rule.mode === 'shadow' ? 1 : 0, verdict)
     this.#decisions[slot] = (this.#decisions[slot] as number) + 1
     this.heavyKeys(rule)?.count(key, verdict === overIndex, nowMs)
+    if (rule.candidateOf === null) this.demand(rule).count(key, cost, rule.windowMs, nowMs)
     if (rule.planOf === null) {
       this.#peaks[rule.index]?.record(measure.usage, rule.windowMs, nowMs)
     } else {
@@ -67,6 +85,11 @@ export class Recorder {
     // A changed window starts the rule afresh.
     if (known?.windowMs === rule.windowMs) return known
     return (this.#heavyKeys[rule.index] = new HeavyKeys(rule.windowMs))
+  }
+
+  /** What the keys of a rule, which is no candidate, ask for. */
+  demand({ index }: CompiledRule): KeyDemand {
+    return (this.#demand[index] ??= new KeyDemand())
   }
 
   /** @param mode index into `labelValues.mode`. @param verdict index into `verdicts`. */

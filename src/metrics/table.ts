@@ -48,6 +48,9 @@ export const labelValues = {
 } as const
 
 const durationBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+const demandBuckets = [1, 10, 100, 1_000, 10_000, 100_000].flatMap((power) =>
+  [1, 2, 3, 5, 7].map((step) => step * power),
+)
 const flushBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5]
 
 export const metrics = {
@@ -122,6 +125,15 @@ export const metrics = {
     unit: 'ratio',
     labels: ['rule'],
     aggregate: 'max',
+  },
+  keyWindowDemand: {
+    name: 'tallygate_key_window_demand',
+    type: 'histogram',
+    help: 'Cost that a key asked for in a closed window of its rule, declined attempts included: one observation for each key and window.',
+    unit: 'one',
+    labels: ['rule'],
+    aggregate: 'sum',
+    buckets: [...demandBuckets, 1_000_000],
   },
   ruleKeys: {
     name: 'tallygate_rule_keys',

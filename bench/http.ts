@@ -17,6 +17,7 @@ import { promisify } from 'node:util'
 import { childArguments } from './support/child.js'
 import { isQuick, printFigures, type Figure } from './support/figure.js'
 import { serverOf, type ServerName } from './support/http-servers.js'
+import { missingPrograms } from './support/programs.js'
 import { median, quantile } from './support/statistics.js'
 
 const run = promisify(execFile)
@@ -51,7 +52,7 @@ if (asked === null) await main()
 else serve(asked[0] as ServerName, asked[1] ?? '')
 
 async function main(): Promise<void> {
-  const missing = await missingPrograms()
+  const missing = await missingPrograms(['wrk', 'taskset'])
   if (missing.length > 0) {
     process.stderr.write(`bench: http left out: ${missing.join(' and ')} not found\n`)
     return printFigures([])
@@ -156,17 +157,4 @@ function medianInterval(values: readonly number[]): [number, number] {
   const low = Math.max(0, Math.floor(sorted.length / 2 - half))
   const high = Math.min(sorted.length - 1, Math.ceil(sorted.length / 2 + half) - 1)
   return [sorted[low] as number, sorted[high] as number]
-}
-
-async function missingPrograms(): Promise<string[]> {
-  const programs = ['wrk', 'taskset']
-  const found = await Promise.all(
-    programs.map((program) =>
-      run('sh', ['-c', `command -v ${program}`]).then(
-        () => true,
-        () => false,
-      ),
-    ),
-  )
-  return programs.filter((_, index) => !found[index])
 }

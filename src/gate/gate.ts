@@ -40,6 +40,8 @@ export interface GateParts extends Gate {
   readonly database: CountingDatabase | null
   /** Why the last flush failed; null where it did not. */
   persistenceFailure(): Error | null
+  /** Moves what is counted to where it lasts, now; never rejects. */
+  flush(): Promise<void>
   /** What does not work as it should, in words of a closed set; none where all is well. */
   degraded(): Degradation[]
 }
@@ -97,6 +99,7 @@ export function createGate(given: GateOptions): GateParts {
     exposition,
     database,
     persistenceFailure: () => tally.health().failure,
+    flush: () => tally.flush(),
     degraded: () => degradations(counting),
   }
 }

@@ -37,7 +37,7 @@ export class DatabaseFault extends Error {
 
 export class DatabaseThread {
   readonly path: string
-  readonly #data: ThreadData
+  readonly #data: Omit<ThreadData, 'startedAtMs'>
   readonly #wallMs: () => number
   readonly #waiting = new Map<number, Waiting>()
   #worker: Worker | null = null
@@ -48,7 +48,11 @@ export class DatabaseThread {
   #closing: Promise<void> | null = null
 
   /** @param movedAside where a damaged file was moved at the start; null where there was none. */
-  constructor(data: ThreadData, movedAside: string | null, wallMs: () => number) {
+  constructor(
+    data: Omit<ThreadData, 'startedAtMs'>,
+    movedAside: string | null,
+    wallMs: () => number,
+  ) {
     this.path = data.path
     this.#movedAtStart = movedAside
     this.#data = data
@@ -115,7 +119,8 @@ export class DatabaseThread {
   }
 
   #start(): Worker {
-    const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: this.#data })
+    const workerData: ThreadData = { ...this.#data, startedAtMs: this.#wallMs() }
+    const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData })
     if (this.#isPatient) worker.postMessage('patience' satisfies Order)
     worker.on('message', (reply: Reply) => this.#answer(worker, reply))
     let reason = 'its thread ended'

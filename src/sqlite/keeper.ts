@@ -53,6 +53,11 @@ export class DatabaseKeeper {
     return { replacedCount: this.#replacedCount, movedAside: this.#movedAside }
   }
 
+  /** Opens the database, so that no lock that somebody takes meanwhile stands in the first call's way. */
+  open(nowMs: number): void {
+    this.#reach(nowMs)
+  }
+
   /** Throws what SQLite throws; then nothing was changed. */
   call<S extends ServiceName, M extends Method<S>>(
     service: S,

@@ -8,6 +8,8 @@ import type { ServiceOptions } from './services.js'
 export interface ThreadData {
   readonly path: string
   readonly options: ServiceOptions
+  /** When it is started, by the clock of the asking side. */
+  readonly startedAtMs: number
 }
 
 export interface Call {

@@ -38,6 +38,8 @@ export const schemaVersion = migrations.length
 
 /** Brings a database up to this version. A file of a later version is left as it is: see `open`. */
 export function migrate(database: Database, nowMs: number): void {
+  // Without the lock, which another process may hold for long: nothing is to be done nearly always.
+  if (database.pragma('user_version', { simple: true }) === schemaVersion) return
   const run = database.transaction(() => {
     const version = database.pragma('user_version', { simple: true }) as number
     for (const migration of migrations.slice(version)) database.exec(migration.sql)

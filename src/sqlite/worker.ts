@@ -10,9 +10,15 @@ import type { Arguments, Method, ServiceName } from './services.js'
 const idleAfterMs = 2_000
 
 const port = parentPort as MessagePort
-const { path, options } = workerData as ThreadData
+const { path, options, startedAtMs } = workerData as ThreadData
 const keeper = new DatabaseKeeper(path, options)
 let tidying: NodeJS.Timeout | undefined
+
+try {
+  keeper.open(startedAtMs)
+} catch {
+  // The first call meets the same fault, and reports it.
+}
 
 port.on('message', (order: Order) => {
   if (order === 'patience') keeper.bePatient()

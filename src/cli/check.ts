@@ -2,11 +2,12 @@
  * `tallygate check FILE`: validates a configuration and says in words what it does.
  */
 import type { Command } from 'commander'
+import { systemClock } from '../core/clock.js'
 import { formatDuration } from '../core/duration.js'
 import { compileRules, type CompiledRule } from '../core/rule.js'
 import { compileExempt } from '../express/exemption.js'
 import { readConfig } from '../gate/config-file.js'
-import { createCalendar } from '../tally/calendar.js'
+import { createCalendar, type Calendar } from '../tally/calendar.js'
 
 export function addCheck(program: Command): void {
   program
@@ -23,10 +24,20 @@ export function addCheck(program: Command): void {
         ...rules.map((rule) => `  ${rule.name}: ${inWords(rule)}`),
         ...(exempt.isEmpty ? [] : [`  exempt: ${config.exempt?.ips?.join(', ')}.`]),
         ...rules.filter(isSuspicious).map(shortWindow),
-        `Tallies follow ${calendar.timeZone}, weeks beginning on ${calendar.weekStartsOn}.`,
+        calendarInWords(calendar, systemClock.wallMs()),
       ]
       process.stdout.write(`${lines.join('\n')}\n`)
     })
+}
+
+/** What time it is there tells a wrong zone, and a fixed offset of the wrong sign, at a glance. */
+function calendarInWords(calendar: Calendar, nowMs: number): string {
+  const { timeZone, weekStartsOn } = calendar
+  const [minute, week] = [calendar.labelOf('minute', nowMs), calendar.labelOf('week', nowMs)]
+  return (
+    `Tallies follow ${timeZone}, weeks beginning on ${weekStartsOn}: ` +
+    `there it is ${minute}, in the week ${week}.`
+  )
 }
 
 /** A bare number is milliseconds, and somebody may have meant seconds. */

@@ -23,8 +23,9 @@ export interface GateOptions {
   /** A file with the rules, such as `tallygate.yml`; or give `rules`. */
   config?: string | undefined
   rules?: readonly RuleOptions[] | undefined
-  /** Calendar of the tallies: `UTC`, the one supported zone as yet. */
+  /** Calendar of the tallies: an IANA name such as `Europe/Berlin`; `UTC` unless said. */
   timeZone?: string | undefined
+  /** `monday` unless said, `saturday`, `sunday`. */
   weekStartsOn?: Weekday | undefined
   /** A SQLite file, made with its folders where missing; without one tallies are in memory only. */
   database?: string | undefined

@@ -76,10 +76,10 @@ describe('serve refuses, in one line,', () => {
     )
   })
 
-  it('a time zone that a later version brings', async () => {
-    const path = configOf(`timeZone: Europe/Berlin\n${rule('name: ip, limit: 6, window: 1m')}`)
+  it('a time zone that is none', async () => {
+    const path = configOf(`timeZone: Europe/Berlim\n${rule('name: ip, limit: 6, window: 1m')}`)
     expect(await refusal({ TALLYGATE_CONFIG: path })).toContain(
-      'timeZone must be UTC, others are not supported yet: received "Europe/Berlin"',
+      'received "Europe/Berlim", did you mean Europe/Berlin?',
     )
   })
 
@@ -256,6 +256,19 @@ describe('the command line', () => {
     )
     expect(stdout).toContain('requests without all of these are not counted here')
     expect(stdout).toContain('a request without that header counts by its address')
+  })
+
+  it('check says what time it is in the time zone of the tallies', async () => {
+    const path = configOf(
+      `timeZone: Asia/Kathmandu\nweekStartsOn: sunday\n${rule('name: ip, limit: 6, window: 1m')}`,
+    )
+    const { code, stdout } = await tallygate('check', path)
+    expect(code).toBe(0)
+    const [, time = ''] =
+      /^Tallies follow Asia\/Kathmandu, weeks beginning on sunday: there it is (\S+\+05:45), in the week \d{4}-W\d\d\.$/m.exec(
+        stdout,
+      ) ?? []
+    expect(Math.abs(Date.parse(time) - Date.now())).toBeLessThan(120_000)
   })
 
   it('ends with status 1 for a wrong configuration', async () => {

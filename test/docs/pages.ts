@@ -28,7 +28,7 @@ unlimited.
 | --- | --- | --- | --- |
 | \`rules\` | the limits, below | a list of one or more | **required** |
 | \`exempt\` | clients that no rule counts | \`{ ips: [10.0.0.0/8, ...] }\`: addresses and ranges | nobody |
-| \`timeZone\` | the calendar of the tallies | \`UTC\`, as yet | \`UTC\` |
+| \`timeZone\` | the calendar of the tallies | the IANA name of a time zone, such as \`Europe/Berlin\` | \`UTC\` |
 | \`weekStartsOn\` | the first day of a week | \`monday\`, \`saturday\` or \`sunday\` | \`monday\` |
 
 ## Rules
@@ -74,6 +74,31 @@ exempt:
 Their requests pass, are counted as \`exempt\`, charged to no rule and told of no limit. What is compared is the client's
 address as \`trust proxy\` has it, by its bits: a range of IPv4 holds the IPv4-mapped spellings too. Behind a proxy that
 is not trusted every client has the proxy's address; exempt that, and nobody is limited.
+
+## The calendar
+
+\`\`\`yaml
+timeZone: America/New_York
+weekStartsOn: sunday
+\`\`\`
+
+Requests are tallied in the minutes, hours, days and weeks of \`timeZone\`. It is a name of the IANA database that
+Node.js knows, in any letter case; \`node -p process.versions.tz\` names the edition. Offsets such as \`+02:00\` are
+refused, for they say nothing of daylight saving: where one is meant all year, \`Etc/GMT-2\` is two hours *ahead* of
+UTC. So are abbreviations such as \`BST\`, which mean several zones. \`tallygate check\` says what time it is there.
+
+- **A day** lasts from the first instant of its date to the first instant of the next date there is: 23 or 25 hours
+  where the clock is shifted. Where midnight is skipped it begins after the gap; where midnight occurs twice, with the
+  first; and a date that was skipped has no day.
+- **A week** lasts from the first instant of its first day to that of the next week's. It is called by the ISO 8601
+  week of its Thursday, \`2026-W49\`, whatever day it begins on.
+- **An hour** begins where the clock shows a full hour, or where it is shifted within one; so does **a minute**. The
+  hour that occurs twice is two, and their names tell them apart: \`2025-10-26T02:00+02:00\`, \`2025-10-26T02:00+01:00\`.
+- **Another zone** for the same database: counts stay in the windows they were counted in, and the totals as they are.
+  A window that is under way begins anew, unless it has the same start in both zones.
+
+Limits do not follow the calendar: a rule's window of \`1d\` is 24 hours, and where it has a fixed end that is midnight
+in UTC.
 
 ## The bundled app
 

@@ -27,6 +27,15 @@ const migrations: readonly Migration[] = [
         WITHOUT ROWID;
       CREATE INDEX sessions_by_expiry ON sessions (expires_ms);`,
   },
+  {
+    // The index holds all that making room asks about, so the pages themselves stay unread.
+    sql: `
+      CREATE TABLE pages (
+        url_hash TEXT PRIMARY KEY, fetched_ms INTEGER NOT NULL, size_bytes INTEGER NOT NULL,
+        data TEXT NOT NULL
+      );
+      CREATE INDEX pages_by_age ON pages (fetched_ms, size_bytes);`,
+  },
 ]
 
 export const schemaVersion = migrations.length

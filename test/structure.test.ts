@@ -72,6 +72,8 @@ import j from '@scope/name/deep'`
     ['testing/x.ts', '../limiter/index.js'],
     ['traffic/x.ts', '../limiter/index.js'],
     ['app/x.ts', '../traffic/traffic.js'],
+    ['url/x.ts', '../limiter/limiter.js'],
+    ['gate/x.ts', '../url/reach.js'],
     ['new-folder/x.ts', '../core/rule.js'],
     ['gate/x.ts', '../index.js'],
     ['gate/x.ts', 'prom-client'],

@@ -71,11 +71,12 @@ export function fault({ from, to, isOwn }: Import): string | null {
   const [source, target] = [folderOf(from), folderOf(to)]
   if (source === target || source === 'root') return null
   const edge = `${from} imports ${to}`
-  if (source === 'testing' || source === 'traffic') {
+  if (source === 'testing' || source === 'traffic' || source === 'url') {
     return target === 'core' ? null : `${edge}: ${source} may import core alone`
   }
   if (target === 'testing' || target === 'root') return `${edge}: nobody may import ${target}`
   if (target === 'traffic') return source === 'cli' ? null : `${edge}: traffic is for the cli`
+  if (target === 'url') return source === 'app' ? null : `${edge}: url is for the app`
   if (sides.has(source)) {
     return target === 'core' || contracts.has(to) ? null : `${edge}: only core and contracts`
   }

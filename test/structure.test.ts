@@ -76,6 +76,8 @@ import j from '@scope/name/deep'`
     ['gate/x.ts', '../url/index.js'],
     ['metrics/x.ts', '../url/parser.js'],
     ['app/x.ts', '../traffic/traffic.js'],
+    ['url/x.ts', '../limiter/limiter.js'],
+    ['gate/x.ts', '../url/reach.js'],
     ['new-folder/x.ts', '../core/rule.js'],
     ['gate/x.ts', '../index.js'],
     ['gate/x.ts', 'prom-client'],

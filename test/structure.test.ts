@@ -151,6 +151,27 @@ describe('what is loaded', () => {
     ).toEqual([])
   })
 
+  it('the parser of URLs brings in no Express and no Prometheus', async () => {
+    const loaded = await loadedBy('url/index.js')
+    expect(loaded.some((url) => url.endsWith('/dist/url/page-parser.js'))).toBe(true)
+    for (const name of ['express', 'express-session', 'prom-client', 'pino', 'yaml']) {
+      expect([...packagesIn(loaded)]).not.toContain(name)
+    }
+    expect(
+      loaded.filter((url) => /dist\/(express|limiter|metrics|tally|gate|app|admin)\//.test(url)),
+    ).toEqual([])
+  })
+
+  it('the gate brings in nothing that fetches or reads pages', async () => {
+    const loaded = await loadedBy('index.js')
+    const contracts = /dist\/url\/(failure|observer)\.js$/
+    const ofPages = loaded.filter((url) => /dist\/url\//.test(url) && !contracts.test(url))
+    expect(ofPages).toEqual([])
+    for (const name of ['undici', 'parse5', 'encoding-sniffer']) {
+      expect([...packagesIn(loaded)]).not.toContain(name)
+    }
+  })
+
   it('the testing helpers bring in nothing', async () => {
     expect([...packagesIn(await loadedBy('testing/index.js'))]).toEqual([])
   })

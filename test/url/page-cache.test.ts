@@ -92,6 +92,8 @@ describe('the copy in memory', () => {
     }
     const { length } = Buffer.from(writtenPage(keptPage('https://a.test/19', epochMs, { title })))
     expect(await cache.count()).toBe(Math.floor(10_000 / length))
+    for (let n = 0; n < 20; n++) cache.put(keptPage(a, clock.wallMs(), { title }))
+    expect(await cache.count()).toBe(Math.floor(10_000 / length))
     const huge = keptPage(a, clock.wallMs(), { title: 'x'.repeat(10_001) })
     cache.put(huge)
     expect([cache.peek(a), await cache.count()]).toEqual([null, 0])
@@ -217,6 +219,8 @@ describe('rows that fail', () => {
     rows.failure = new Error('database is locked')
     for (let n = 0; n < 50; n++) expect(await cache.find(a)).toBeNull()
     expect(rows.calls).toEqual(['get'])
+    await cache.flush()
+    expect(failures).toEqual([rows.failure])
     rows.failure = null
     rows.kept.set(a, writtenPage(keptPage(a, epochMs)))
     await cache.flush()

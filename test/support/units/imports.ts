@@ -77,7 +77,7 @@ export function fault({ from, to, isOwn }: Import): string | null {
   const [source, target] = [folderOf(from), folderOf(to)]
   if (source === target || source === 'root') return null
   const edge = `${from} imports ${to}`
-  if (source === 'testing' || source === 'traffic' || source === 'url') {
+  if (source === 'testing' || source === 'traffic') {
     return target === 'core' ? null : `${edge}: ${source} may import core alone`
   }
   if (target === 'testing' || target === 'root') return `${edge}: nobody may import ${target}`
@@ -85,7 +85,6 @@ export function fault({ from, to, isOwn }: Import): string | null {
     return ['core', 'sqlite'].includes(target) ? null : `${edge}: url may import core and sqlite`
   }
   if (target === 'traffic') return source === 'cli' ? null : `${edge}: traffic is for the cli`
-  if (target === 'url') return source === 'app' ? null : `${edge}: url is for the app`
   if (sides.has(source)) {
     return target === 'core' || contracts.has(to) ? null : `${edge}: only core and contracts`
   }

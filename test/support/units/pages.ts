@@ -14,6 +14,10 @@ export class FakeFetcher {
   readonly fetched: string[] = []
   answer: (url: URL) => Promise<FetchedPage> | FetchedPage = fetchedPage
 
+  refuseByText({ hostname }: URL): void {
+    if (hostname === 'refused.test') throw new UrlFailure('blocked', 'nothing there may be fetched')
+  }
+
   async fetch(url: URL): Promise<FetchedPage> {
     this.fetched.push(url.href)
     return await this.answer(url)

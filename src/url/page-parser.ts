@@ -11,21 +11,14 @@ import type { Clock } from '../core/clock.js'
 import { UrlFailure } from './failure.js'
 import type { KeptPage } from './kept-page.js'
 import type { FetchFailureReason, ParseObserver } from './observer.js'
-import type { FetchedPage, PageFields, ParsedPage } from './page.js'
+import type { FetchedPage, ParsedPage } from './page.js'
 import type { PageCache } from './page-cache.js'
+import type { PageFetcher } from './fetch-page.js'
+import { readPage } from './read-page.js'
+import { readTarget } from './target.js'
 
 export interface ParserParts {
-  /** The URL that a text says, without fragment. @throws UrlFailure where it says none. */
-  readonly readTarget: (text: unknown) => URL
-  /** @throws UrlFailure where the text alone shows that nobody may go there. */
-  readonly refuseByText: (url: URL) => void
-  /** Rejects with UrlFailure alone. */
-  readonly fetcher: { fetch(url: URL): Promise<FetchedPage> }
-  readonly readPage: (
-    body: Uint8Array,
-    contentType: string | null,
-    finalUrl: string,
-  ) => Promise<PageFields>
+  readonly fetcher: Pick<PageFetcher, 'refuseByText' | 'fetch'>
   readonly cache: PageCache
   readonly clock: Clock
   readonly observer: ParseObserver
@@ -51,7 +44,7 @@ interface Line {
   last: Promise<Outcome | null>
 }
 
-export class UrlParser {
+export class PageParser {
   readonly #parts: ParserParts
   readonly #lines = new Map<string, Line>()
 
@@ -68,12 +61,12 @@ export class UrlParser {
   }
 
   async #outcomeOf(text: unknown, beforeFetch: ParseOptions['beforeFetch']): Promise<Outcome> {
-    const { readTarget, refuseByText, cache } = this.#parts
+    const { fetcher, cache } = this.#parts
     let url: URL
     try {
       url = readTarget(text)
       // Before the cache is asked: it may know a page from when its URL was let through.
-      refuseByText(url)
+      fetcher.refuseByText(url)
     } catch (error) {
       return { result: 'failed', error }
     }
@@ -120,9 +113,8 @@ export class UrlParser {
   }
 
   async #fetch(url: URL): Promise<KeptPage> {
-    const { clock, readPage } = this.#parts
     const { finalUrl, contentType, body, truncated } = await this.#timedFetch(url)
-    const fetchedAt = new Date(clock.wallMs()).toISOString()
+    const fetchedAt = new Date(this.#parts.clock.wallMs()).toISOString()
     const fields = await readPage(body, contentType, finalUrl)
     return { url: url.href, finalUrl, ...fields, contentType, fetchedAt, truncated }
   }

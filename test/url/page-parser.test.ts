@@ -6,8 +6,8 @@ import { describe, expect, it } from 'vitest'
 import { manualClock } from '../../src/testing/index.js'
 import { UrlFailure } from '../../src/url/failure.js'
 import { PageCache } from '../../src/url/page-cache.js'
-import type { FetchedPage, PageFields } from '../../src/url/page.js'
-import { UrlParser, type ParseOptions } from '../../src/url/parser.js'
+import type { FetchedPage } from '../../src/url/page.js'
+import { PageParser, type ParseOptions } from '../../src/url/page-parser.js'
 import { epochMs } from '../support/units/limits.js'
 import {
   CollectingObserver,
@@ -31,15 +31,7 @@ function bench() {
     bytesMax: 1e7,
     onFailure: () => undefined,
   })
-  const parser = new UrlParser({
-    readTarget,
-    refuseByText,
-    fetcher,
-    readPage,
-    cache,
-    clock,
-    observer,
-  })
+  const parser = new PageParser({ fetcher, cache, clock, observer })
   const parse = (url: unknown, options?: ParseOptions) => parser.parse(url, options)
   return { clock, fetcher, observer, rows, cache, parse }
 }
@@ -101,7 +93,7 @@ describe('a call', () => {
   it('keeps pages that are no HTML too', async () => {
     const { fetcher, parse } = bench()
     fetcher.answer = (url) => ({ ...fetchedPage(url), contentType: null, body: new Uint8Array() })
-    expect(await parse(a)).toMatchObject({ title: '', contentType: null, cached: false })
+    expect(await parse(a)).toMatchObject({ title: null, contentType: null, cached: false })
     expect(await parse(a)).toMatchObject({ contentType: null, cached: true })
   })
 
@@ -193,6 +185,8 @@ describe('parallel calls for one URL', () => {
     expect(another.rows.calls).toEqual(['get'])
     expect([fetcher.fetched.length, another.fetcher.fetched.length]).toEqual([1, 0])
     expect([observer.counts(), another.observer.counts()]).toEqual([{ miss: 1 }, { hit: 20 }])
+    another.clock.advance(86_400_000)
+    expect(await another.parse(a)).toMatchObject({ cached: false })
   })
 
   it('for different URLs are fetched side by side', async () => {
@@ -280,12 +274,14 @@ describe('beforeFetch', () => {
   })
 
   it('that declines all of them declines each by its own error', async () => {
-    const { parse, fetcher } = bench()
+    const { parse, fetcher, rows } = bench()
     const errors = Array.from({ length: 50 }, (_, caller) => new Error(`caller ${caller}`))
     const calls = errors.map((error) => parse(a, { beforeFetch: () => Promise.reject(error) }))
     expect(await settled(calls)).toEqual(errors)
-    expect(fetcher.fetched).toEqual([])
+    expect([fetcher.fetched, rows.calls]).toEqual([[], ['get']])
+    // Another line, which looks for itself.
     expect(await parse(a)).toMatchObject({ cached: false })
+    expect(rows.calls).toEqual(['get', 'get'])
   })
 
   it('of a call that waited behind a declined one is asked though another URL is busy', async () => {
@@ -311,19 +307,3 @@ describe('beforeFetch', () => {
     expect(asked).toBe(5_000)
   })
 })
-
-function readTarget(text: unknown): URL {
-  if (typeof text !== 'string' || !URL.canParse(text)) throw new UrlFailure('url', 'no URL')
-  const url = new URL(text)
-  url.hash = ''
-  return url
-}
-
-function refuseByText({ hostname }: URL): void {
-  if (hostname === 'refused.test') throw new UrlFailure('blocked', 'not allowed there')
-}
-
-async function readPage(body: Uint8Array): Promise<PageFields> {
-  const title = /<title>(.*)<\/title>/.exec(new TextDecoder().decode(body))?.[1] ?? ''
-  return { title, description: null, image: null, siteName: null, canonical: null, language: null }
-}

@@ -12,9 +12,13 @@ import { startUpkeep } from '../sqlite/upkeep.js'
 import { composeParser, type Composition, type CompositionParts } from './compose.js'
 import { UrlFailure } from './failure.js'
 import { PageFetcher } from './fetch-page.js'
-import { checkOptions, checkParseOptions, type UrlParserOptions } from './options.js'
+import {
+  checkOptions,
+  checkParseOptions,
+  type ParseOptions,
+  type UrlParserOptions,
+} from './options.js'
 import type { ParsedPage } from './page.js'
-import type { ParseOptions } from './page-parser.js'
 
 export interface UrlParser {
   /**
@@ -87,6 +91,5 @@ function warn(path: string | undefined, error: unknown): void {
 export { TallygateError, type ErrorCode } from '../core/errors.js'
 export type { Clock } from '../core/clock.js'
 export { UrlFailure, type FailureReason, type FailureStatus } from './failure.js'
-export type { UrlParserOptions } from './options.js'
+export type { ParseOptions, UrlParserOptions } from './options.js'
 export type { ParsedPage } from './page.js'
-export type { ParseOptions } from './page-parser.js'

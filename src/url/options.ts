@@ -5,7 +5,6 @@
 import type { Clock } from '../core/clock.js'
 import { shown, TallygateError } from '../core/errors.js'
 import { nearestName } from '../core/spelling.js'
-import type { ParseOptions } from './page-parser.js'
 
 export interface UrlParserOptions {
   /** The addresses of a host; DNS unless said. */
@@ -21,6 +20,15 @@ export interface UrlParserOptions {
   /** A SQLite file for the cache, made with its folders where missing; without one it is in memory only. */
   database?: string | undefined
   clock?: Clock | undefined
+}
+
+export interface ParseOptions {
+  /**
+   * Called once before a fetch begins, and before anything is asked about its host: the place to charge a
+   * limit. Where it throws or rejects, nothing is fetched, and the call rejects with that very error. Not
+   * called where the page is in the cache, is being fetched already, or its URL is refused.
+   */
+  beforeFetch?: (() => unknown) | undefined
 }
 
 /** Whole numbers from 1 to these. */

@@ -14,6 +14,7 @@ import type { FetchFailureReason, ParseObserver } from './observer.js'
 import type { FetchedPage, ParsedPage } from './page.js'
 import type { PageCache } from './page-cache.js'
 import type { PageFetcher } from './fetch-page.js'
+import type { ParseOptions } from './options.js'
 import { readPage } from './read-page.js'
 import { readTarget } from './target.js'
 
@@ -22,15 +23,6 @@ export interface ParserParts {
   readonly cache: PageCache
   readonly clock: Clock
   readonly observer: ParseObserver
-}
-
-export interface ParseOptions {
-  /**
-   * Called once before a fetch begins, and before anything is asked about its host: the place to charge a
-   * limit. Where it throws or rejects, nothing is fetched, and the call rejects with that very error. Not
-   * called where the page is in the cache, is being fetched already, or its URL is refused.
-   */
-  beforeFetch?: (() => unknown) | undefined
 }
 
 /** What became of one call. */

@@ -7,7 +7,8 @@ import { manualClock } from '../../src/testing/index.js'
 import { UrlFailure } from '../../src/url/failure.js'
 import { PageCache } from '../../src/url/page-cache.js'
 import type { FetchedPage } from '../../src/url/page.js'
-import { PageParser, type ParseOptions } from '../../src/url/page-parser.js'
+import type { ParseOptions } from '../../src/url/options.js'
+import { PageParser } from '../../src/url/page-parser.js'
 import { epochMs } from '../support/units/limits.js'
 import {
   CollectingObserver,

@@ -1,8 +1,8 @@
 /*
  * The table of what is read from a page: each field with its sources, the best first, and how a text
- * becomes its value. A source is a <meta> by its name or property, or another element as it is written. The
- * first text that gives a value wins; empty and impossible ones are passed over. To add a field, add its row
- * here and its line in PageFields.
+ * becomes its value. A source is a <meta> by its name or property, which has no space in it, or another
+ * element in words that have one. The first text that gives a value wins; empty and impossible ones are
+ * passed over. To add a field, add its row here and its line in PageFields.
  */
 import { languageTag } from './language-tag.js'
 import type { PageFields } from './page.js'
@@ -17,7 +17,7 @@ interface Field {
 
 export const pageFields = {
   title: {
-    from: ['<title>', 'og:title', 'twitter:title', '<h1>'],
+    from: ['text of <title>', 'og:title', 'twitter:title', 'text of <h1>'],
     as: lineOf(300),
   },
   description: {

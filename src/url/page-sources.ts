@@ -74,7 +74,7 @@ export class PageSources implements MarkupListener {
 
   #gather(name: string): void {
     this.close()
-    this.#gathered = { source: `<${name}>`, text: '' }
+    this.#gathered = { source: `text of <${name}>`, text: '' }
   }
 
   #noteMeta(attribute: (name: string) => string | null): void {

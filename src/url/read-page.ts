@@ -22,12 +22,10 @@ export async function readPage(
 ): Promise<PageFields> {
   const sources = new PageSources(Object.values(pageFields).flatMap(({ from }) => from))
   const reader = new MarkupReader(sources, { isXml: /^[^;]*\bxml\b/i.test(contentType ?? '') })
-  let isFirst = true
   for (const text of textOf(body, contentType)) {
-    if (!isFirst) await nextTurn()
-    isFirst = false
     reader.write(text)
     if (reader.isStopped) break
+    await nextTurn()
   }
   reader.end()
   sources.close()

@@ -48,6 +48,7 @@ describe('markup', () => {
     ['<meta name="a>b', ''],
     ['x</b>y', 'x</b>y'],
     ['a\0b', 'ab'],
+    ['<svg></svg><![CDATA[x>y', 'y'],
   ])('%s is told as %s', (markup, is) => {
     expect(told([markup])).toBe(is)
   })
@@ -77,7 +78,8 @@ describe('markup', () => {
     '<svg><g><desc><meta name=a></desc></g><title>Icon</title></svg>',
     '<svg><foreignObject><title>x</title><p>y</p></foreignObject><title>z</title></svg>',
     '<svg><foreignobject><svg><title>x</title></svg><meta name=a></foreignobject></svg>',
-    '<svg><![CDATA[</svg><title>x</title>]]></svg>',
+    '<svg><![CDATA[ > </svg><title>x</title>]]></svg>',
+    '<svg><desc><template></svg></template><title>x</title></desc></svg>',
     '<svg><title>Icon</svg>',
     '<math><mi>x</mi><mtext><p>y</p></mtext></math>',
     '<math><title>x</title></math>',

@@ -67,7 +67,7 @@ describe('a page', () => {
 describe('the sources of a field', () => {
   /** Markup that says something in a source. */
   const saying = (source: string, value: string): string => {
-    const element = /^<(title|h1)>$/.exec(source)?.[1]
+    const element = /^text of <(title|h1)>$/.exec(source)?.[1]
     if (element !== undefined) return `<${element}>${value}</${element}>`
     const link = /^<link rel=(\S+)>$/.exec(source)?.[1]
     if (link !== undefined) return `<link rel="${link}" href="${value}">`
@@ -104,7 +104,7 @@ describe('the sources of a field', () => {
     const [value = ''] = valuesOf(name)
     for (const source of pageFields[name].from) {
       for (const blank of ['', '  \n', '&nbsp;', '&#8195;']) {
-        const blanks = pageFields[name].from.map((other) => saying(other, blank)).join('')
+        const blanks = pageFields[name].from.map((other) => saying(other, blank).repeat(9)).join('')
         expect((await read(blanks))[name]).toBeNull()
         expect((await read(blanks + saying(source, value)))[name]).toBe(value)
       }
@@ -113,7 +113,12 @@ describe('the sources of a field', () => {
 
   it('are those that page.ts and the documents name', () => {
     expect(Object.keys(nothing)).toEqual(names)
-    expect(pageFields.title.from).toEqual(['<title>', 'og:title', 'twitter:title', '<h1>'])
+    expect(pageFields.title.from).toEqual([
+      'text of <title>',
+      'og:title',
+      'twitter:title',
+      'text of <h1>',
+    ])
   })
 
   it('are found by property or name, in any letter case, beside others', async () => {
@@ -122,6 +127,7 @@ describe('the sources of a field', () => {
     }
     const both = await read('<meta name=description property=og:title content=A>')
     expect(both).toMatchObject({ title: 'A', description: 'A' })
+    expect(await titleOf('<meta name="text of <title>" content=A>')).toBeNull()
     const tokens = await read('<meta property="og:title og:description" content=A>')
     expect(tokens).toMatchObject({ title: 'A', description: 'A' })
   })

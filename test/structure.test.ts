@@ -71,7 +71,13 @@ import j from '@scope/name/deep'`
     ['sqlite/x.ts', '../tally/tally.js'],
     ['testing/x.ts', '../limiter/index.js'],
     ['traffic/x.ts', '../limiter/index.js'],
+    ['url/x.ts', '../express/http.js'],
+    ['url/x.ts', '../metrics/table.js'],
+    ['gate/x.ts', '../url/index.js'],
+    ['metrics/x.ts', '../url/parser.js'],
     ['app/x.ts', '../traffic/traffic.js'],
+    ['url/x.ts', '../limiter/limiter.js'],
+    ['gate/x.ts', '../url/reach.js'],
     ['new-folder/x.ts', '../core/rule.js'],
     ['gate/x.ts', '../index.js'],
     ['gate/x.ts', 'prom-client'],
@@ -143,6 +149,27 @@ describe('what is loaded', () => {
     expect(
       loaded.filter((url) => /dist\/(express|sqlite|metrics|tally|gate|app|admin)\//.test(url)),
     ).toEqual([])
+  })
+
+  it('the parser of URLs brings in no Express and no Prometheus', async () => {
+    const loaded = await loadedBy('url/index.js')
+    expect(loaded.some((url) => url.endsWith('/dist/url/page-parser.js'))).toBe(true)
+    for (const name of ['express', 'express-session', 'prom-client', 'pino', 'yaml']) {
+      expect([...packagesIn(loaded)]).not.toContain(name)
+    }
+    expect(
+      loaded.filter((url) => /dist\/(express|limiter|metrics|tally|gate|app|admin)\//.test(url)),
+    ).toEqual([])
+  })
+
+  it('the gate brings in nothing that fetches or reads pages', async () => {
+    const loaded = await loadedBy('index.js')
+    const contracts = /dist\/url\/(failure|observer)\.js$/
+    const ofPages = loaded.filter((url) => /dist\/url\//.test(url) && !contracts.test(url))
+    expect(ofPages).toEqual([])
+    for (const name of ['undici', 'parse5', 'encoding-sniffer']) {
+      expect([...packagesIn(loaded)]).not.toContain(name)
+    }
   })
 
   it('the testing helpers bring in nothing', async () => {

@@ -4,15 +4,21 @@
  * unknown paths too, is guarded and counted.
  */
 import { createHash } from 'node:crypto'
-import express, { type Express, type NextFunction, type Request, type Response } from 'express'
+import express, { type Express } from 'express'
 import session from 'express-session'
 import type { Clock } from '../core/clock.js'
 import type { Logger } from '../core/logger.js'
 import type { GateParts } from '../gate/gate.js'
 import { SessionBuffer } from '../sqlite/session-buffer.js'
 import type { CountingDatabase } from '../gate/counting.js'
+import { composeParser, type Composition } from '../url/compose.js'
+import { PageFetcher } from '../url/fetch-page.js'
+import type { PageCache } from '../url/page-cache.js'
 import type { Settings } from './environment.js'
 import { homePage, homeScript, homeStyle } from './home-page.js'
+import { ParseCounts } from './parse-counts.js'
+import { parseRoute } from './parse-route.js'
+import { errorHandler, sendProblem } from './problems.js'
 import { RequestDuration } from './request-duration.js'
 import { sessionClock } from './session-clock.js'
 import { SessionStore } from './session-store.js'
@@ -30,6 +36,8 @@ export interface AppParts {
 export interface BundledApp {
   readonly app: Express
   readonly sessions: SessionBuffer
+  readonly pages: PageCache
+  readonly fetcher: PageFetcher
 }
 
 declare module 'express-session' {
@@ -43,10 +51,14 @@ export function createApp(parts: AppParts): BundledApp {
   const app = express()
   const endingMs = sessionClock(clock)
   const sessions = bufferedSessions(parts, endingMs)
+  const parseCounts = new ParseCounts()
+  const fetcher = new PageFetcher({ allow: settings.urlAllow })
+  const { parser, cache: pages } = pageParser(parts, fetcher, parseCounts)
   const duration = new RequestDuration(clock)
   gate.exposition.add({
     httpRequestDuration: () => duration.samples(),
     sessions: async () => [{ labels: {}, value: await sessions.count() }],
+    ...parseCounts.sources(() => pages.count()),
   })
 
   app.disable('x-powered-by')
@@ -73,9 +85,10 @@ export function createApp(parts: AppParts): BundledApp {
   )
   app.use(gate.middleware)
   addRoutes(app, gate, () => clock.wallMs())
-  app.use((_request, response) => problem(response, 404, 'Not found'))
+  app.get('/api/parse', parseRoute(gate, parser))
+  app.use((_request, response) => sendProblem(response, 404))
   app.use(errorHandler(parts.logger))
-  return { app, sessions }
+  return { app, sessions, pages, fetcher }
 }
 
 function bufferedSessions({ database, logger }: AppParts, wallMs: () => number): SessionBuffer {
@@ -87,6 +100,23 @@ function bufferedSessions({ database, logger }: AppParts, wallMs: () => number):
     onFailure(error) {
       if (error === null) logger.info({}, 'sessions are written again')
       else logger.error({ err: error }, 'sessions cannot be written; they wait in memory')
+    },
+  })
+}
+
+function pageParser(
+  { database, logger, clock }: AppParts,
+  fetcher: PageFetcher,
+  observer: ParseCounts,
+): Composition {
+  return composeParser({
+    fetcher,
+    database: database.thread,
+    clock,
+    observer,
+    onFailure(error) {
+      if (error === null) logger.info({}, 'pages are kept again')
+      else logger.error({ err: error }, 'pages cannot be kept; they wait in memory')
     },
   })
 }
@@ -124,41 +154,6 @@ function addRoutes(app: Express, gate: GateParts, wallMs: () => number): void {
     })
   })
   app.get('/api/ping', (_request, response) => void response.json({ ok: true }))
-  const parseLimit = gate.limiter.hasFunction('parse-url') ? [gate.limit('parse-url')] : []
-  app.get('/api/parse', ...parseLimit, (request, response) => {
-    const url = parseUrl(request.query['url'])
-    if (url !== null) return void response.json({ url: url.href })
-    problem(
-      response,
-      400,
-      'url must be one http or https address, such as ?url=https://example.com/',
-    )
-  })
-}
-
-/** From the text alone: nothing is fetched. */
-function parseUrl(text: unknown): URL | null {
-  if (typeof text !== 'string' || !URL.canParse(text)) return null
-  const url = new URL(text)
-  return url.protocol === 'http:' || url.protocol === 'https:' ? url : null
-}
-
-/** An error that names its own status is the client's to read; any other is logged and says nothing. */
-function errorHandler(logger: Logger) {
-  return (error: unknown, request: Request, response: Response, next: NextFunction) => {
-    if (response.headersSent) return next(error)
-    const status = (error as { status?: unknown } | null)?.status
-    if (typeof status === 'number' && status >= 400 && status < 500) {
-      return problem(response, status, 'Bad request')
-    }
-    logger.error({ err: error, method: request.method, path: request.path }, 'request failed')
-    problem(response, 500, 'Internal error')
-  }
-}
-
-function problem(response: Response, status: number, title: string): void {
-  response.status(status).type('application/problem+json')
-  response.send(JSON.stringify({ type: 'about:blank', title, status }))
 }
 
 function digestSource(text: string): string {

@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url'
 import { parseDuration } from '../core/duration.js'
 import { shown, TallygateError } from '../core/errors.js'
 import { checkSecret } from '../core/secret.js'
+import { Reach } from '../url/reach.js'
 
 export interface Settings {
   readonly port: number
@@ -25,6 +26,8 @@ export interface Settings {
   readonly sessionMaxAgeMs: number
   /** For Express's `trust proxy`: false, a number of hops, or a list of addresses. */
   readonly trustProxy: boolean | number | string
+  /** Addresses and ports beside the public ones that pages may be fetched from. */
+  readonly urlAllow: readonly string[]
   readonly logLevel: string
 }
 
@@ -33,7 +36,7 @@ export type Environment = Readonly<Record<string, string | undefined>>
 const bundledConfig = fileURLToPath(new URL('../../tallygate.yml', import.meta.url))
 
 /** Passed over in silence, these would leave somebody with other limits than they meant. */
-const laterSettings = ['TALLYGATE_REDIS_URL', 'TALLYGATE_URL_ALLOW']
+const laterSettings = ['TALLYGATE_REDIS_URL']
 
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']
 
@@ -76,6 +79,7 @@ export function readEnvironment(environment: Environment): Settings {
     isSessionSecretRandom: sessionSecret === undefined,
     sessionMaxAgeMs: readMaxAge(read('SESSION_MAX_AGE')),
     trustProxy: readTrustProxy(read('TRUST_PROXY')),
+    urlAllow: readUrlAllow(read('TALLYGATE_URL_ALLOW')),
     logLevel: readLogLevel(read('LOG_LEVEL')),
   }
 }
@@ -129,6 +133,27 @@ function isProxyAddress(text: string): boolean {
   if (/^\d{1,3}$/.test(range))
     return Number(range) >= 1 && Number(range) <= (version === 4 ? 32 : 128)
   return version === 4 && isIP(range) === 4
+}
+
+function readUrlAllow(value = ''): string[] {
+  const entries = value.split(/[\s,]+/).filter((entry) => entry !== '')
+  const wrong = entries.find((entry) => !isAllowance(entry))
+  if (wrong === undefined) return entries
+  throw refused(
+    'TALLYGATE_URL_ALLOW',
+    'addresses or ranges, each with a port, and commas between, such as 127.0.0.1/32:8080 or ' +
+      '[fd00::/8]:8080',
+    wrong,
+  )
+}
+
+function isAllowance(entry: string): boolean {
+  try {
+    void new Reach([entry])
+    return true
+  } catch {
+    return false
+  }
 }
 
 function readLogLevel(value: string | undefined): string {

@@ -16,6 +16,8 @@ export const homeStyle = `
   table { border-collapse: collapse; width: 100%; overflow-wrap: anywhere }
   th, td { text-align: left; padding: .35rem .8rem .35rem 0; border-bottom: 1px solid var(--line) }
   .actions { display: flex; flex-wrap: wrap; gap: .6rem; align-items: center }
+  input { font: inherit; padding: .4rem .6rem; flex: 1; min-width: 12rem; border-radius: 6px;
+    border: 1px solid var(--line); background: transparent; color: inherit }
   button { font: inherit; padding: .4rem .9rem; border: 1px solid var(--line); border-radius: 6px;
     background: color-mix(in srgb, currentColor 6%, transparent); color: inherit; cursor: pointer }
   button:hover { background: color-mix(in srgb, currentColor 12%, transparent) }
@@ -48,6 +50,9 @@ export const homeScript = `
     return response
   }
 
+  // Calls for one page share its fetch, so each is for another.
+  let pageCount = 0
+
   async function askMany(button) {
     const buttons = [...document.querySelectorAll('button')]
     for (const each of buttons) each.disabled = true
@@ -55,7 +60,8 @@ export const homeScript = `
       const times = Number(button.dataset.times)
       for (let sent = 0; sent < times; sent += 10) {
         const batch = Math.min(10, times - sent)
-        await Promise.all(Array.from({ length: batch }, () => ask('GET', button.dataset.path)))
+        const paths = Array.from({ length: batch }, () => button.dataset.path.replace('{n}', pageCount++))
+        await Promise.all(paths.map((path) => ask('GET', path)))
       }
     } catch (error) {
       answer.textContent = 'The server did not answer: ' + error.message
@@ -66,6 +72,11 @@ export const homeScript = `
   for (const button of document.querySelectorAll('button[data-path]')) {
     button.addEventListener('click', () => askMany(button))
   }
+  document.getElementById('parse-form').addEventListener('submit', async (event) => {
+    event.preventDefault()
+    const { value } = document.getElementById('page')
+    await ask('GET', '/api/parse?url=' + encodeURIComponent(value))
+  })
   document.getElementById('session-form').addEventListener('submit', async (event) => {
     event.preventDefault()
     const { ok } = await ask('POST', '/api/session')
@@ -100,13 +111,19 @@ ${rules.map(ruleRow).join('\n')}
 <h2>Try them</h2>
 <div class="actions">
 <button data-path="/api/ping" data-times="1">1 request</button>
-<button data-path="/api/parse?url=https://example.com/" data-times="80">80 calls of parse-url</button>
+<button data-path="/api/parse?url=https://example.invalid/{n}" data-times="80">80 calls of parse-url</button>
 <button data-path="/api/ping" data-times="250">250 requests</button>
 <button data-path="/api/ping" data-times="500">500 requests</button>
 </div>
+<p>Only a real fetch counts for <code>parse-url</code>: the 80 calls are for 80 pages, none of which exists.</p>
 <p class="count"><span class="ok"><b id="allowed">0</b> allowed</span> ·
 <span class="no"><b id="declined">0</b> declined</span></p>
 <pre id="answer">The last answer shows here, with the fields that tell a client where it stands.</pre>
+<h2>Parse a page</h2>
+<div class="actions">
+<form id="parse-form" action="/api/parse"><input id="page" name="url" type="url" required
+aria-label="Address of a page" value="https://example.com/"><button>Parse it</button></form>
+</div>
 <h2>Session</h2>
 <div class="actions">
 <form id="session-form" method="post" action="/api/session"><button>Start a session</button></form>

@@ -13,11 +13,11 @@ import { shownLimit } from '../core/plans.js'
 import { createGate, type GateParts } from '../gate/gate.js'
 import { version } from '../gate/version.js'
 import type { CountingDatabase } from '../gate/counting.js'
+import { startUpkeep } from '../sqlite/upkeep.js'
 import { createApp } from './app.js'
 import { createLog } from './log.js'
 import { pathOfTarget } from './request-target.js'
 import { readEnvironment, type Environment, type Settings } from './environment.js'
-import { startUpkeep } from './session-upkeep.js'
 
 export interface RunningApp {
   /** Where it listens, such as http://127.0.0.1:3000. */
@@ -50,7 +50,7 @@ export async function startApp(
   const database = gate.database as CountingDatabase
   let isClosing = false
   try {
-    const { app, sessions } = createApp({
+    const { app, sessions, pages, fetcher } = createApp({
       gate,
       database,
       settings,
@@ -66,7 +66,11 @@ export async function startApp(
     // By itself Node would answer an expectation that it does not know 417, past the gate.
     server.on('request', answer).on('checkExpectation', answer)
     await listen(server, settings)
-    const upkeep = startUpkeep(sessions, logger)
+    const upkeep = [sessions, pages].map((kept) =>
+      startUpkeep(kept, (error) => {
+        logger.warn({ err: error }, 'expired rows could not be deleted; tried again soon')
+      }),
+    )
     const { port } = server.address() as AddressInfo
     const address = `http://${hostToShow(settings.host)}:${port}`
     warnAboutSettings(settings, logger)
@@ -74,10 +78,12 @@ export async function startApp(
     let closing: Promise<void> | null = null
     const close = async () => {
       isClosing = true
-      clearInterval(upkeep)
+      for (const timer of upkeep) clearInterval(timer)
       await closeServer(server)
+      await fetcher.close()
       database.thread.bePatient()
       await sessions.flush()
+      await pages.flush()
       await gate.close()
       if (gate.persistenceFailure() === null) print('tallygate has stopped; every count is saved')
     }
@@ -145,6 +151,13 @@ function greet(
 }
 
 function warnAboutSettings(settings: Settings, logger: Logger): void {
+  const { urlAllow } = settings
+  if (urlAllow.length > 0) {
+    logger.warn(
+      { urlAllow },
+      `TALLYGATE_URL_ALLOW lets anybody have pages fetched from ${urlAllow.join(', ')}`,
+    )
+  }
   if (settings.isSessionSecretRandom) {
     logger.warn({}, 'SESSION_SECRET is not set: sessions end with this run')
   }

@@ -34,11 +34,12 @@ Settings, by environment variable:
   PORT                     port to listen on, 0 for a free one (3000)
   HOST                     address to listen on (127.0.0.1)
   TALLYGATE_CONFIG         file with the rules (tallygate.yml here, else the one that ships)
-  TALLYGATE_DATABASE       SQLite file for counts and sessions (data/tallygate.db)
+  TALLYGATE_DATABASE       SQLite file for counts, sessions, pages (data/tallygate.db)
   TALLYGATE_ADMIN_TOKEN    opens /admin/stats; at least 16 characters
   TALLYGATE_METRICS_TOKEN  asked of scrapers where set; at least 16 characters
   SESSION_SECRET           signs session cookies; needed in production
   SESSION_MAX_AGE          how long a session lives (1d)
   TRUST_PROXY              number of proxies in front, or their addresses (none)
+  TALLYGATE_URL_ALLOW      what /api/parse may fetch beside public pages: 127.0.0.1/32:8080 (none)
   LOG_LEVEL                fatal, error, warn, info, debug, trace, silent (info)
   NODE_ENV                 production: secrets are never made up`

@@ -11,8 +11,10 @@ export class LimitExceeded extends Error {
   /** `Retry-After`, left out where waiting never helps, `Cache-Control`, and those of the gate's dialect. */
   readonly headers: Readonly<Record<string, string>>
   readonly decision: Decision
+  /** Until the whole request would pass, as `Retry-After` says it; Infinity for never. */
+  readonly retryAfterMs: number
 
-  /** @param retryAfterMs milliseconds; Infinity for never. @param fields header fields of the dialect. */
+  /** @param fields header fields of the dialect. */
   constructor(
     message: string,
     decision: Decision,
@@ -21,6 +23,7 @@ export class LimitExceeded extends Error {
   ) {
     super(message)
     this.decision = decision
+    this.retryAfterMs = retryAfterMs
     const seconds = retryAfterSeconds(retryAfterMs)
     this.headers = {
       ...fields,

@@ -4,7 +4,7 @@
  * back; it never says whom the rule counted. What earlier middleware set stays, but for what is said here.
  */
 import type { ServerResponse } from 'node:http'
-import type { RuleVerdict } from '../core/decision.js'
+import type { Decision, RuleVerdict } from '../core/decision.js'
 import { formatDuration } from '../core/duration.js'
 import type { Attempt } from '../limiter/limiter.js'
 import { retryAfterSeconds } from './headers/seconds.js'
@@ -27,17 +27,23 @@ export function sendProblem(
   attempt: Attempt,
   retryAfterMs: number,
 ): void {
-  const body = JSON.stringify({
-    type: quotaExceeded,
-    title: 'Too many requests',
-    status: 429,
-    detail: detailOf(attempt, retryAfterMs),
-    'violated-policies': attempt.decision.verdicts.filter(isDeclining).map(({ rule }) => rule),
-    retryAfterMs: retryAfterMs === Infinity ? null : retryAfterMs,
-  })
+  const document = quotaProblem(detailOf(attempt, retryAfterMs), attempt.decision, retryAfterMs)
+  const body = JSON.stringify(document)
   response.setHeader('Content-Type', 'application/problem+json')
   response.setHeader('Content-Length', Buffer.byteLength(body))
   response.end(body)
+}
+
+/** The problem document of a declined request. */
+export function quotaProblem(detail: string, { verdicts }: Decision, retryAfterMs: number): object {
+  return {
+    type: quotaExceeded,
+    title: 'Too many requests',
+    status: 429,
+    detail,
+    'violated-policies': verdicts.filter(isDeclining).map(({ rule }) => rule),
+    retryAfterMs: retryAfterMs === Infinity ? null : retryAfterMs,
+  }
 }
 
 /** Which rule declined, how much it allows, and when to come back. */

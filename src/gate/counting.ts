@@ -13,10 +13,10 @@ import type { CompiledRule } from '../core/rule.js'
 import { Histogram } from '../metrics/histogram.js'
 import { Recorder } from '../metrics/recorder.js'
 import { metrics } from '../metrics/table.js'
-import { databaseFault, openSound, type OpenDatabase } from '../sqlite/database.js'
-import { DatabaseThread } from '../sqlite/database-thread.js'
+import type { DatabaseThread } from '../sqlite/database-thread.js'
+import { startThread } from '../sqlite/start-thread.js'
 import { SqliteTallyArchive } from '../sqlite/tally-archive.js'
-import { TallyRows, type Exchanged } from '../sqlite/tally-rows.js'
+import { TallyRows } from '../sqlite/tally-rows.js'
 import type { Calendar } from '../tally/calendar.js'
 import { MemoryArchive } from '../tally/memory-archive.js'
 import { TallySlots } from '../tally/slots.js'
@@ -102,25 +102,19 @@ function tallyInMemory(parts: PartsAtStart): OpenTally {
   return { tally: new Tally({ ...parts, archive }), database: null }
 }
 
-/** Reads what is kept, at once, and gives the file over to its thread; one that cannot be read stops the start. */
+/** Reads what is kept, at once; a file that cannot be read stops the start. */
 function tallyInDatabase(path: string, parts: PartsAtStart, logger: Logger): OpenTally {
   const { slots, calendar, clock } = parts
-  const nowMs = clock.wallMs()
-  const { database, movedAside } = openSound(path, nowMs)
-  announce(database, movedAside, logger)
-  let read: Exchanged
-  try {
-    read = new TallyRows(database, slots.ruleNames).read(shownWindows(calendar, nowMs))
-  } catch (error) {
-    throw databaseFault(database.path, error)
-  } finally {
-    database.close()
-  }
-  const data = { path: database.path, options: { ruleNames: slots.ruleNames } }
   const wallMs = () => clock.wallMs()
-  const thread = new DatabaseThread(data, movedAside, wallMs)
-  const archive = new SqliteTallyArchive(thread, read.facts, wallMs)
-  const tally = new Tally({ ...parts, archive, initial: read.stored })
+  const wanted = shownWindows(calendar, wallMs())
+  const { thread, found } = startThread(path, slots.ruleNames, wallMs, (database) => ({
+    journalMode: database.journalMode,
+    read: new TallyRows(database, slots.ruleNames).read(wanted),
+  }))
+  announce(thread, found.journalMode, logger)
+  const { stored, facts } = found.read
+  const archive = new SqliteTallyArchive(thread, facts, wallMs)
+  const tally = new Tally({ ...parts, archive, initial: stored })
   return { tally, database: { thread, archive } }
 }
 
@@ -148,11 +142,8 @@ function changeReporter(logger: Logger): (thread: DatabaseThread) => void {
   }
 }
 
-function announce(
-  { path, journalMode }: OpenDatabase,
-  movedAside: string | null,
-  logger: Logger,
-): void {
+function announce({ path, changes }: DatabaseThread, journalMode: string, logger: Logger): void {
+  const { movedAside } = changes
   logger.info({ path }, 'tallies are kept in SQLite')
   if (movedAside !== null) {
     logger.error(

@@ -10,6 +10,7 @@ import { stepDirections } from '../core/clock-steps.js'
 import { outcomes, verdicts } from '../core/decision.js'
 import { warningCodes } from '../core/warnings.js'
 import { windowKinds } from '../core/windows.js'
+import { fetchFailureReasons, parseResults } from '../url/observer.js'
 
 export type MetricType = 'counter' | 'gauge' | 'histogram'
 
@@ -42,7 +43,6 @@ export const labelValues = {
   mode: ['enforce', 'shadow'],
   window: windowKinds,
   period: ['current', 'previous'],
-  result: ['ok', 'failed'],
   state: ['expired', 'live'],
   direction: stepDirections,
 } as const
@@ -51,6 +51,7 @@ const durationBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 const demandBuckets = [1, 10, 100, 1_000, 10_000, 100_000].flatMap((power) =>
   [1, 2, 3, 5, 7].map((step) => step * power),
 )
+const fetchBuckets = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 const flushBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5]
 
 export const metrics = {
@@ -182,6 +183,7 @@ export const metrics = {
     help: 'Flushes of the tallies, by result.',
     unit: 'one',
     labels: ['result'],
+    values: { result: ['ok', 'failed'] },
     aggregate: 'sum',
   },
   tallyPending: {
@@ -266,6 +268,41 @@ export const metrics = {
     labels: ['method', 'route', 'code'],
     aggregate: 'sum',
     buckets: durationBuckets,
+  },
+  urlParseRequests: {
+    name: 'tallygate_url_parse_requests_total',
+    type: 'counter',
+    help: 'Pages asked for: out of the cache, fetched, shared with another fetch, declined one by a limit, or not to be had.',
+    unit: 'one',
+    labels: ['result'],
+    values: { result: parseResults },
+    aggregate: 'sum',
+  },
+  urlFetchDuration: {
+    name: 'tallygate_url_fetch_duration_seconds',
+    type: 'histogram',
+    help: 'Time from the beginning of a fetch to the end of the page, or to its failure.',
+    unit: 'seconds',
+    labels: [],
+    aggregate: 'sum',
+    buckets: fetchBuckets,
+  },
+  urlFetchFailures: {
+    name: 'tallygate_url_fetch_failures_total',
+    type: 'counter',
+    help: 'Fetches that brought no page, by why; a URL that is refused by its text is not fetched.',
+    unit: 'one',
+    labels: ['reason'],
+    values: { reason: fetchFailureReasons },
+    aggregate: 'sum',
+  },
+  urlCacheEntries: {
+    name: 'tallygate_url_cache_entries',
+    type: 'gauge',
+    help: 'Pages of the last day in the cache, as kept in the database.',
+    unit: 'one',
+    labels: [],
+    aggregate: 'max',
   },
   sessions: {
     name: 'tallygate_sessions',

@@ -6,16 +6,12 @@
 import { Worker } from 'node:worker_threads'
 import type { FileChanges } from './keeper.js'
 import type { Call, Fault, Order, Reply, ThreadData } from './messages.js'
-import type { Arguments, Method, Result, ServiceName } from './services.js'
+import type { Asked } from './asked.js'
+import type { Arguments, Method, Result, ServiceName, Services } from './services.js'
 
 interface Waiting {
   readonly resolve: (value: never) => void
   readonly reject: (error: Error) => void
-}
-
-/** Some methods of a service, answering with promises. */
-export type Asked<S extends ServiceName, M extends Method<S>> = {
-  [Name in M]: (...args: Arguments<S, Name>) => Promise<Result<S, Name>>
 }
 
 /** The thread died before it had answered: whether the call was carried out is not known. */
@@ -89,12 +85,15 @@ export class DatabaseThread {
   }
 
   /** A service's methods, as functions that ask. */
-  service<S extends ServiceName, M extends Method<S>>(name: S, methods: readonly M[]): Asked<S, M> {
+  service<S extends ServiceName, M extends Method<S>>(
+    name: S,
+    methods: readonly M[],
+  ): Pick<Asked<Services[S]>, M> {
     const entries = methods.map((method) => [
       method,
       (...args: Arguments<S, M>) => this.ask(name, method, ...args),
     ])
-    return Object.fromEntries(entries) as Asked<S, M>
+    return Object.fromEntries(entries) as Pick<Asked<Services[S]>, M>
   }
 
   /** Waits longer for locks from now on, for the last writes. */
@@ -120,7 +119,8 @@ export class DatabaseThread {
 
   #start(): Worker {
     const workerData: ThreadData = { ...this.#data, startedAtMs: this.#wallMs() }
-    const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData })
+    // Without the flags of the process, some of which are for its main script alone.
+    const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData, execArgv: [] })
     if (this.#isPatient) worker.postMessage('patience' satisfies Order)
     worker.on('message', (reply: Reply) => this.#answer(worker, reply))
     let reason = 'its thread ended'

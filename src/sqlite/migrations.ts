@@ -32,6 +32,15 @@ const migrations: readonly Migration[] = [
       CREATE TABLE writers (id TEXT PRIMARY KEY, sequence INTEGER NOT NULL, seen_ms INTEGER NOT NULL)
         WITHOUT ROWID;`,
   },
+  {
+    // The index holds all that making room asks about, so the pages themselves stay unread.
+    sql: `
+      CREATE TABLE pages (
+        url_hash TEXT PRIMARY KEY, fetched_ms INTEGER NOT NULL, size_bytes INTEGER NOT NULL,
+        data TEXT NOT NULL
+      );
+      CREATE INDEX pages_by_age ON pages (fetched_ms, size_bytes);`,
+  },
 ]
 
 export const schemaVersion = migrations.length

@@ -7,6 +7,7 @@
  * Adding one: a file with its statements, a row here.
  */
 import type { OpenDatabase } from './database.js'
+import { PageRows } from './pages.js'
 import { SessionRows } from './sessions.js'
 import { TallyRows } from './tally-rows.js'
 
@@ -18,6 +19,7 @@ export interface ServiceOptions {
 export interface Services {
   readonly tallies: TallyRows
   readonly sessions: SessionRows
+  readonly pages: PageRows
 }
 
 export type ServiceName = keyof Services
@@ -37,5 +39,6 @@ export function createServices(database: OpenDatabase, options: ServiceOptions):
   return {
     tallies: new TallyRows(database, options.ruleNames),
     sessions: new SessionRows(database),
+    pages: new PageRows(database),
   }
 }

@@ -11,17 +11,10 @@
  * Extensions wait for the next flush even while all is well: one write a second for a session in use.
  * Changes of one session reach the rows one after the other, in order. One that has ended stays ended.
  */
-import type { SessionRow, SessionRows } from './sessions.js'
-import { sweptCountMax } from './sessions.js'
+import type { Asked } from './asked.js'
 import { BoundedCopies } from './bounded-copies.js'
+import { sweptCountMax, type SessionRow, type SessionRows } from './sessions.js'
 import { within } from './within.js'
-
-/** The rows, wherever they are. */
-export type AskedSessionRows = {
-  [M in keyof SessionRows]: (
-    ...args: Parameters<SessionRows[M]>
-  ) => Promise<ReturnType<SessionRows[M]>>
-}
 
 interface Waiting extends SessionRow {
   /** When a session that exists was changed: it counts if it lived then. null: the session is new. */
@@ -31,9 +24,11 @@ interface Waiting extends SessionRow {
 const waitingCountMax = 10_000
 const copiesMax = { count: 10_000, characters: 16 * 1_048_576 }
 const patienceMs = 50
+/** Scrapes wait longer than requests: nobody else waits for them. */
+const countPatienceMs = 500
 
 export interface SessionBufferOptions {
-  readonly rows: AskedSessionRows
+  readonly rows: Asked<SessionRows>
   readonly wallMs: () => number
   /** Whether other processes write to the same rows. */
   readonly isShared: () => boolean
@@ -100,7 +95,7 @@ export class SessionBuffer {
       (count) => void (this.#lastCount = count),
       (error: unknown) => this.#fail(error),
     )
-    await within(counting, patienceMs)
+    await within(counting, countPatienceMs)
     return this.#lastCount
   }
 

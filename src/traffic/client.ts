@@ -96,7 +96,8 @@ export class Client {
 function pathOf(kind: Kind, detailDraw: number): string {
   if (kind === 'home') return ''
   if (kind === 'parse') {
-    const page = `https://example.com/${Math.floor(detailDraw * 1_000)}`
+    // Of a name that leads nowhere: no stranger's server is to feel a load that is meant for this app.
+    const page = `https://example.invalid/${Math.floor(detailDraw * 1_000)}`
     return `api/parse?url=${encodeURIComponent(page)}`
   }
   if (kind === 'unknown') return unknownPaths[Math.floor(detailDraw * unknownPaths.length)] ?? ''

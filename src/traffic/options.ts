@@ -4,6 +4,7 @@
  */
 import { canonicalAddress } from '../core/address.js'
 import { shown, TallygateError } from '../core/errors.js'
+import { urlOf } from '../core/url-of.js'
 import type { Progress } from './report.js'
 import type { Clock } from '../core/clock.js'
 
@@ -56,7 +57,7 @@ export function checkTrafficOptions(options: TrafficOptions): CheckedOptions {
 }
 
 function checkUrl(text: string, allowRemote: boolean): string {
-  const url = URL.canParse(text) ? new URL(text) : null
+  const url = urlOf(text)
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
     throw refused('URL must be an http or https address such as http://127.0.0.1:3000', text)
   }

@@ -126,14 +126,6 @@ describe('the routes', () => {
     expect(response.headers.get('content-type')).toContain('application/problem+json')
   })
 
-  it('answer /api/parse from the text alone, behind the parse-url rule', async () => {
-    const parse = (text: string) => fetch(`${app.url}/api/parse?url=${encodeURIComponent(text)}`)
-    const first = await parse('HTTPS://Example.COM:443/Path?q=A#top')
-    expect(await first.json()).toEqual({ url: 'https://example.com/Path?q=A#top' })
-    expect((await parse('javascript:alert(1)')).status).toBe(400)
-    expect((await parse('https://example.com/')).status).toBe(429)
-  })
-
   it('answer a malformed path with 400 and no stack', async () => {
     const response = await fetch(`${app.url}/%E0%A4%A`)
     expect(response.status).toBeLessThan(500)

@@ -18,8 +18,8 @@ describeWith(['chromium'], 'the home page in a browser', () => {
     browser = await launchBrowser(findTool('chromium') ?? '')
     page = await browser.newPage()
     page.on('console', (message) => {
-      // A declined fetch is logged by the browser as an error of loading; that one is wanted.
-      if (message.type() === 'error' && !message.text().includes('429')) {
+      // What is declined, refused or not there is logged as an error of loading; that one is wanted.
+      if (message.type() === 'error' && !/status of (403|429|502)/.test(message.text())) {
         complaints.push(message.text())
       }
     })
@@ -59,6 +59,15 @@ describeWith(['chromium'], 'the home page in a browser', () => {
     const declined = () => page.locator('#declined').textContent()
     await expect.poll(declined, { timeout: 10_000 }).toBe('20')
     expect(await answer()).toContain('parse-url allows 60 requests in 1m')
+  })
+
+  it('asks for the page whose address is filled in', async () => {
+    await page.getByLabel('Address of a page').fill('http://127.0.0.1/?a=1&b=2')
+    await page.getByRole('button', { name: 'Parse it' }).click()
+    await expect
+      .poll(answer)
+      .toContain('GET /api/parse?url=http%3A%2F%2F127.0.0.1%2F%3Fa%3D1%26b%3D2  403')
+    expect(await answer()).toContain('"title":"Forbidden"')
   })
 
   it('keeps to its content security policy and throws nothing', () => {

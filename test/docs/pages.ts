@@ -104,6 +104,16 @@ in UTC.
 
 Its settings are environment variables: \`npx tallygate serve --help\` lists them. In production it does not start
 without \`SESSION_SECRET\`, and without \`TALLYGATE_ADMIN_TOKEN\` the admin routes answer 404.
+
+\`GET /api/parse?url=…\` answers what a page says of itself, as JSON; encode the address, or what follows an \`&\` in it
+is lost. Pages come from public addresses and ports 80 and 443 alone, within five seconds and a megabyte, and are kept for
+24 hours in the database. Rules with \`function: parse-url\` are charged for a real fetch alone: not for a page that is
+kept, nor for one that another request is fetching already. Errors are problem documents: 400 for what is no such URL,
+403 for one that leads inside, 429, 502 where there was no page to be had, 504 where it took too long. A request that
+is itself a fetch of such an app, by its header field \`tallygate-fetch\`, is answered 403.
+
+\`TALLYGATE_URL_ALLOW\` lets addresses inside through, each with its port: \`127.0.0.1/32:8080, [fd00::/8]:443\`. Whoever
+may call the route can then read what is there; the log warns of it at each start.
 `)
 }
 

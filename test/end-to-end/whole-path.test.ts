@@ -4,7 +4,10 @@
  * clients saw, /metrics, /admin/stats and the SQLite rows agree to the last request, also after a restart;
  * each rule declined when it should and only then; and every query of the board finds its data.
  */
+import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -71,6 +74,11 @@ class Clients {
 describeWith(['prometheus'], 'the whole path', () => {
   const folder = temporaryFolder()
   const database = join(folder, 'counts.db')
+  // Each fetch is of another page, so that each is charged.
+  let pageCount = 0
+  const pages = createServer((_request, response) => void response.end('<title>Page</title>'))
+  const nextPage = () =>
+    encodeURIComponent(`http://127.0.0.1:${(pages.address() as AddressInfo).port}/${pageCount++}`)
   let app: StartedApp
   let prometheus: StartedPrometheus
   const clients = new Clients(() => app)
@@ -87,6 +95,7 @@ describeWith(['prometheus'], 'the whole path', () => {
       TALLYGATE_CONFIG: config,
       TALLYGATE_DATABASE: database,
       TRUST_PROXY: '1',
+      TALLYGATE_URL_ALLOW: `127.0.0.1/32:${(pages.address() as AddressInfo).port}`,
     })
   }
 
@@ -112,12 +121,14 @@ describeWith(['prometheus'], 'the whole path', () => {
   }
 
   beforeAll(async () => {
+    await once(pages.listen(0, '127.0.0.1'), 'listening')
     app = await start()
     prometheus = await startPrometheus(findTool('prometheus') ?? '', app.url)
   })
   afterAll(async () => {
     await prometheus.end()
     await app.end()
+    pages.close()
   })
 
   it('declines when it should and only then, through half a minute of traffic', async () => {
@@ -133,7 +144,7 @@ describeWith(['prometheus'], 'the whole path', () => {
         const caller = { address: `2001:db8:0:${tick}::${sent + 1}`, session: null }
         const address = caller.address.split('::')[0] ?? ''
         // Addresses of one /64 are one client.
-        await clients.send({ ...caller, address: `${address}::` }, '/api/parse?url=https://a.test/')
+        await clients.send({ ...caller, address: `${address}::` }, `/api/parse?url=${nextPage()}`)
       }
       for (let sent = 0; sent < 12; sent++) {
         const light = { address: `192.0.2.${sent + 1}`, session: null }

@@ -16,7 +16,14 @@ import { guarded, statuses } from '../support/server.js'
 import { epochMs, ipRule } from '../support/units/limits.js'
 
 /** Rows that only the bundled app has a source for. */
-const ofTheApp = new Set<MetricId>(['httpRequestDuration', 'sessions'])
+const ofTheApp = new Set<MetricId>([
+  'httpRequestDuration',
+  'sessions',
+  'urlParseRequests',
+  'urlFetchDuration',
+  'urlFetchFailures',
+  'urlCacheEntries',
+])
 const served = (Object.entries(metrics) as [MetricId, MetricRow][]).filter(
   ([id]) => !ofTheApp.has(id),
 )
@@ -122,7 +129,7 @@ describe('the first scrape', () => {
       ruleLargestKey: threeRules.filter(({ key }) => key !== 'global').length,
       windowRequests: windowKinds.length * labelValues.period.length * outcomes.length,
       tallyFlushDuration: metrics.tallyFlushDuration.buckets.length + 3,
-      tallyFlushes: labelValues.result.length,
+      tallyFlushes: metrics.tallyFlushes.values.result.length,
       clockSteps: labelValues.direction.length,
     }
     const expected = served.reduce(

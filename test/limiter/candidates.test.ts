@@ -37,7 +37,7 @@ function watched(...options: RuleOptions[]) {
   const clock = manualClock(epochMs)
   const rules = compileRules(options)
   const judged: Judged[] = []
-  const observer = observerOf((rule, verdict, _key, { usage }) => {
+  const observer = observerOf((rule, verdict, _key, _cost, { usage }) => {
     judged.push({ rule, verdict: verdicts[verdict] ?? '', usage })
   })
   const store = new MemoryStore(rules, clock)

@@ -167,8 +167,8 @@ describe('a TypeScript project with the package', () => {
   /** The type test of the sources, as a user would have written it. */
   const publicApi = () => {
     const text = readFileSync(join(root, 'test/types/public-api.ts'), 'utf8')
-    const entry = /'(?:\.\.\/)+src\/(?:(limiter|testing)\/)?index\.js'/g
-    expect(text.match(entry)).toHaveLength(3)
+    const entry = /'(?:\.\.\/)+src\/(?:(limiter|testing|url)\/)?index\.js'/g
+    expect(text.match(entry)).toHaveLength(4)
     return text.replaceAll(entry, (_match, name?: string) =>
       name === undefined ? `'tallygate'` : `'tallygate/${name}'`,
     )
@@ -203,6 +203,7 @@ export const { createLimiter } = limiterEntry\n`
     const project = await scratchProject(used.packed(), ['@types/node'])
     const text = `export * from 'tallygate'
 export { createLimiter } from 'tallygate/limiter'
+export { createUrlParser } from 'tallygate/url'
 export { manualClock } from 'tallygate/testing'\n`
     const options = { module: 'nodenext', moduleResolution: 'nodenext' }
     expect(await compile('alone.mts', text, options, project)).toBe('')

@@ -113,6 +113,24 @@ describe('a database that cannot be used', () => {
     expect(readFileSync(path, 'utf8')).toBe(text)
   })
 
+  it('SQL-08: of the version before is brought up to date, and keeps what it has', () => {
+    const path = join(temporaryFolder(), 'x.db')
+    const before = openDatabase(path, 1)
+    const idOf = ({ connection }: typeof before) =>
+      connection.prepare("SELECT value FROM meta WHERE key IN ('database_id', 'since_ms')").all()
+    const ids = idOf(before)
+    before.connection.exec(`
+      DROP TABLE pages; PRAGMA user_version = 1;
+      INSERT INTO request_tallies VALUES ('week', 0, 'allowed', 7)`)
+    before.close()
+    const after = openDatabase(path, 2)
+    expect(idOf(after)).toEqual(ids)
+    const count = after.connection.prepare('SELECT count FROM request_tallies').pluck().get()
+    const pages = after.connection.prepare('SELECT count(*) FROM pages').pluck().get()
+    after.close()
+    expect([count, pages, versionOf(path)]).toEqual([7, 0, schemaVersion])
+  })
+
   it('SQL-08: of a later version is refused by number, and left as it is', () => {
     const path = join(temporaryFolder(), 'x.db')
     const connection = new Sqlite(path)

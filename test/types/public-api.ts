@@ -1,8 +1,8 @@
 /*
  * The public types, by example: what must compile, and under `@ts-expect-error` what must not, where the
  * compiler reports a line that would. Never run. `npm run typecheck` reads it against the sources; the
- * suite of the package compiles it again against the declarations that are packed, with the three imports
- * below changed to `tallygate`, `tallygate/limiter` and `tallygate/testing`.
+ * suite of the package compiles it again against the declarations that are packed, with the four imports
+ * below changed to `tallygate`, `tallygate/limiter`, `tallygate/testing` and `tallygate/url`.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import express5, { type Request, type RequestHandler as RequestHandler5 } from 'express'
@@ -41,6 +41,15 @@ import {
   type RuleChanges,
 } from '../../src/limiter/index.js'
 import { manualClock, type ManualClock } from '../../src/testing/index.js'
+import {
+  createUrlParser,
+  type FailureReason,
+  type ParsedPage,
+  type ParseOptions,
+  type UrlFailure,
+  type UrlParser,
+  type UrlParserOptions,
+} from '../../src/url/index.js'
 
 /** Whether two types are the same, neither of them `any`: `true satisfies Same<A, B>` compiles then. */
 type IsAny<T> = 0 extends 1 & T ? true : false
@@ -145,7 +154,12 @@ void measured(7)
 // @ts-expect-error work is a function
 void gate.run('x', incoming, 'done')
 const exceeded = {} as LimitExceeded
-void [exceeded.status, exceeded.decision.retryAfterMs, exceeded.headers['Retry-After']]
+void [
+  exceeded.status,
+  exceeded.retryAfterMs,
+  exceeded.decision.rule,
+  exceeded.headers['Retry-After'],
+]
 tallygate({ rules: [ip], cost: () => 2, skipFailed: true, skipSuccessful: false })
 tallygate({ rules: [ip], cost: (asked: Request) => Number(asked.query['weight'] ?? 1) })
 // @ts-expect-error a cost is known at once
@@ -228,6 +242,32 @@ limiter.configure('ip', { name: 'other' })
 createLimiter({ rules: [ip], database: 'data/tallygate.db' })
 // @ts-expect-error nor is it without rules
 const noRules: LimiterOptions = { clock }
+
+// --- Pages ----------------------------------------------------------------------------------------------
+
+const urlOptions: UrlParserOptions = {
+  resolve: async (host) => [host, '203.0.113.7'],
+  allow: ['127.0.0.1/32:8080'],
+  timeoutMs: 5_000,
+  bytesMax: 1_000_000,
+  entriesMax: 10_000,
+  database: 'data/pages.db',
+  clock,
+}
+const { parse, close }: UrlParser = createUrlParser(urlOptions)
+const charged: ParseOptions = { beforeFetch: () => gate.run('parse-url', incoming, () => 1) }
+const page: Promise<ParsedPage> = parse('https://example.com/', charged)
+void [page, parse(new URL('https://example.com/')), close(), createUrlParser()]
+void (true satisfies Same<ParsedPage['title'], string | null>)
+void (true satisfies Same<ParsedPage['cached'], boolean>)
+void (true satisfies Same<UrlFailure['status'], 400 | 403 | 502 | 504>)
+void (true satisfies Same<UrlFailure['reason'], FailureReason>)
+// @ts-expect-error a URL is text, or a URL
+void parse(7)
+// @ts-expect-error no such option
+void parse('https://example.com/', { beforFetch: () => 1 })
+// @ts-expect-error no such option
+createUrlParser({ timeout: 5 })
 
 // --- A decision ---------------------------------------------------------------------------------------
 

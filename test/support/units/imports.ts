@@ -61,7 +61,13 @@ export function withoutComments(text: string): string {
 /** Each may import those before it. */
 const chain = ['core', 'stores', 'limiter', 'express', 'admin', 'gate', 'app', 'cli']
 const sides = new Set(['metrics', 'tally', 'sqlite'])
-const contracts = new Set(['tally/archive.ts', 'tally/slots.ts', 'tally/retention.ts'])
+const contracts = new Set([
+  'tally/archive.ts',
+  'tally/slots.ts',
+  'tally/retention.ts',
+  'url/failure.ts',
+  'url/observer.ts',
+])
 
 const folderOf = (path: string) => (path.includes('/') ? (path.split('/')[0] ?? '') : 'root')
 
@@ -75,11 +81,15 @@ export function fault({ from, to, isOwn }: Import): string | null {
     return target === 'core' ? null : `${edge}: ${source} may import core alone`
   }
   if (target === 'testing' || target === 'root') return `${edge}: nobody may import ${target}`
+  if (source === 'url') {
+    return ['core', 'sqlite'].includes(target) ? null : `${edge}: url may import core and sqlite`
+  }
   if (target === 'traffic') return source === 'cli' ? null : `${edge}: traffic is for the cli`
   if (sides.has(source)) {
     return target === 'core' || contracts.has(to) ? null : `${edge}: only core and contracts`
   }
   if (!chain.includes(source)) return `${edge}: ${source} has no place in the order`
+  if (target === 'url') return source === 'app' ? null : `${edge}: url is for the app`
   if (sides.has(target)) {
     return chain.indexOf(source) >= chain.indexOf('admin') ? null : `${edge}: only from admin on`
   }
@@ -89,6 +99,8 @@ export function fault({ from, to, isOwn }: Import): string | null {
 const only: Readonly<Record<string, (from: string) => boolean>> = {
   'prom-client': (from) => from === 'metrics/prometheus.ts',
   'better-sqlite3': (from) => folderOf(from) === 'sqlite',
+  parse5: (from) => folderOf(from) === 'url',
+  '@exodus/bytes': (from) => folderOf(from) === 'url',
   express: (from) => ['express', 'admin', 'app'].includes(folderOf(from)),
   'express-session': (from) => ['express', 'admin', 'app'].includes(folderOf(from)),
 }

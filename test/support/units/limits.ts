@@ -64,13 +64,20 @@ export function messageOf(call: () => unknown): string {
 
 /** Told of each rule by itself what it made of an attempt. */
 export function observerOf(
-  judged: (rule: CompiledRule, verdict: number, key: Key, measure: Measure, nowMs: number) => void,
+  judged: (
+    rule: CompiledRule,
+    verdict: number,
+    key: Key,
+    cost: number,
+    measure: Measure,
+    nowMs: number,
+  ) => void,
 ): DecisionObserver {
   return {
-    decided({ rules, keys }, measures, nowMs) {
+    decided({ rules, keys, cost }, measures, nowMs) {
       for (const [index, rule] of rules.entries()) {
         const measure = measures[index] as Measure
-        judged(rule, verdictOf(rule, measure), keys[index] as Key, measure, nowMs)
+        judged(rule, verdictOf(rule, measure), keys[index] as Key, cost, measure, nowMs)
       }
     },
   }

@@ -1,15 +1,14 @@
 /*
- * What sessions need while nobody asks for them.
+ * What rows need while nobody asks for them, sessions for example.
  */
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
-import { startUpkeep } from '../../src/app/session-upkeep.js'
 import { openDatabase } from '../../src/sqlite/database.js'
 import { SessionBuffer } from '../../src/sqlite/session-buffer.js'
 import { SqliteSessionRows, type SessionRows } from '../../src/sqlite/sessions.js'
+import { startUpkeep } from '../../src/sqlite/upkeep.js'
 import { temporaryFolder } from '../support/processes.js'
 import { epochMs } from '../support/units/limits.js'
-import { collectingLogger } from '../support/units/log.js'
 
 function bench(wrap: (rows: SessionRows) => SessionRows = (rows) => rows) {
   const database = openDatabase(join(temporaryFolder(), 'x.db'), epochMs)
@@ -17,17 +16,17 @@ function bench(wrap: (rows: SessionRows) => SessionRows = (rows) => rows) {
   const wallMs = () => Date.now()
   const rows = wrap(new SqliteSessionRows(database, wallMs))
   const sessions = new SessionBuffer({ rows, wallMs, onFailure: () => undefined })
-  const { logger, lines } = collectingLogger()
+  const failures: unknown[] = []
   const start = () => {
-    const timer = startUpkeep(sessions, logger)
+    const timer = startUpkeep(sessions, (error) => failures.push(error))
     onTestFinished(() => clearInterval(timer))
     return timer
   }
   const stored = () => database.connection.prepare('SELECT id_hash FROM sessions').all().length
-  return { sessions, start, stored, lines }
+  return { sessions, start, stored, failures }
 }
 
-describe('the upkeep of sessions', () => {
+describe('the upkeep', () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ['Date', 'setInterval', 'clearInterval'] }))
   afterEach(() => void vi.useRealTimers())
 
@@ -53,9 +52,9 @@ describe('the upkeep of sessions', () => {
     expect([await sessions.get('a'), stored()]).toEqual(['{"n":1}', 1])
   })
 
-  it('goes on after a sweep that failed, which is logged', async () => {
+  it('goes on after a sweep that failed, and tells of it', async () => {
     const state = { failures: 2 }
-    const { sessions, start, stored, lines } = bench((rows) => ({
+    const { sessions, start, stored, failures } = bench((rows) => ({
       ...boundTo(rows),
       sweep: () =>
         state.failures-- > 0 ? Promise.reject(new Error('disk I/O error')) : rows.sweep(),
@@ -64,7 +63,7 @@ describe('the upkeep of sessions', () => {
     await sessions.set('a', '{}', Date.now() + 1_000)
     await vi.advanceTimersByTimeAsync(61_000)
     await vi.waitFor(() => expect(stored()).toBe(0))
-    expect(lines.map(({ level }) => level)).toEqual(['warn', 'warn'])
+    expect(failures).toEqual([new Error('disk I/O error'), new Error('disk I/O error')])
   })
 })
 

@@ -96,7 +96,6 @@ export function secure(
   socket: net.Socket,
   host: string,
   ca: readonly string[] | undefined,
-  signal: AbortSignal,
 ): Promise<tls.TLSSocket> {
   return new Promise((resolve, reject) => {
     // Certificates know no dot at the end.
@@ -111,7 +110,6 @@ export function secure(
       rejectUnauthorized: true,
     })
     let cause: Error | undefined
-    addAbortSignal(signal, secured)
     secured.on('error', (error) => (cause = error))
     secured.once('secureConnect', () => resolve(secured))
     secured.once('close', () => {

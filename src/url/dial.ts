@@ -30,7 +30,12 @@ export async function dial(
   signal.throwIfAborted()
   if (!addresses.every((address) => reach.permits(address, port))) throw blocked()
   const socket = await firstConnected(bothFamilies(addresses).slice(0, triedMax), port, signal)
-  const { remoteAddress = '', remotePort = 0 } = socket
+  const { remoteAddress, remotePort } = socket
+  if (remoteAddress === undefined || remotePort === undefined) {
+    // Reset in the moment that it was made.
+    socket.destroy()
+    throw unconnected()
+  }
   if (reach.permits(remoteAddress, remotePort)) return socket
   socket.destroy()
   throw blocked()
@@ -73,7 +78,7 @@ function firstConnected(
         openCount--
         attempt()
         if (openCount > 0) return
-        reject(new UrlFailure('connect', 'The host could not be connected to', { cause }))
+        reject(unconnected(cause))
       })
       socket.once('connect', () => {
         isDone = true
@@ -84,6 +89,10 @@ function firstConnected(
     }
     attempt()
   })
+}
+
+function unconnected(cause?: Error): UrlFailure {
+  return new UrlFailure('connect', 'The host could not be connected to', { cause })
 }
 
 /**

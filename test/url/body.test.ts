@@ -1,7 +1,6 @@
 /*
  * Bodies: how much is read of them, packed or not, and when one is no page.
  */
-import { readFileSync } from 'node:fs'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { deflateRawSync, deflateSync, gzipSync, brotliCompressSync, constants } from 'node:zlib'
@@ -304,18 +303,5 @@ describe('a body that ends before its time', () => {
     }
     const found = await fetched(answer, { bytesMax: 1_000 })
     expect([found.body.length, found.truncated]).toEqual([1_000, true])
-  })
-})
-
-describe('the sources', () => {
-  it('open connections in one file alone', () => {
-    const names = ['exchange', 'fetch-page', 'page-body', 'reach', 'resolve', 'target', 'dial']
-    const opens = names.filter((name) => {
-      const text = readFileSync(new URL(`../../src/url/${name}.ts`, import.meta.url), 'utf8')
-      return /\b(?:connect\(|https?\.|new Socket|Agent\b|\bfetch\(['"`])/.test(
-        text.replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*/g, '').replaceAll(/#connect\(/g, ''),
-      )
-    })
-    expect(opens).toEqual(['dial'])
   })
 })

@@ -2,6 +2,7 @@
  * Connections: to which of a name's addresses, that each is judged where it arrives too, and that none is
  * left. Where a connection is to arrive elsewhere than it was sent, net.connect is led astray.
  */
+import { readdirSync, readFileSync } from 'node:fs'
 import net from 'node:net'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { dial } from '../../src/url/dial.js'
@@ -15,6 +16,7 @@ import {
   textOf,
   webServer,
 } from '../support/web.js'
+import { withoutComments } from '../support/units/imports.js'
 import { certificate } from '../support/certificates.js'
 
 /** Sends each connection to what `lead` makes of its address; null is a place that never answers. */
@@ -59,6 +61,14 @@ describe('a connection', () => {
     expect(await reasonOf(fetcher.fetch(new URL('https://a.example/')))).toBe('blocked')
     await new Promise((settle) => setTimeout(settle, 50))
     expect(greetings).toEqual([])
+  })
+
+  it('that is reset in the moment that it is made has failed to connect', async () => {
+    const { sockets } = astray(() => null)
+    const dialling = dial(['8.8.8.8'], 443, new Reach(), signal)
+    sockets[0]?.emit('connect')
+    expect(await reasonOf(dialling)).toBe('connect')
+    expect(sockets[0]?.destroyed).toBe(true)
   })
 
   it('is made to no address at all where one of them is refused', async () => {
@@ -195,5 +205,18 @@ describe('proxies of the environment', () => {
     const found = await fetcherFor([web]).fetch(new URL(`http://a.example:${web.port}/`))
     expect(textOf(found)).toBe('direct')
     expect(proxy.connectionCount).toBe(0)
+  })
+})
+
+describe('the sources', () => {
+  it('open connections in one file alone', () => {
+    const folder = new URL('../../src/url/', import.meta.url)
+    const opens = readdirSync(folder).filter((name) => {
+      const code = withoutComments(readFileSync(new URL(name, folder), 'utf8'))
+      return /(?<!#)\bconnect\(|\bnew (?:\w+\.)?(?:Socket|Agent|Client)\b|(?<![.#])\bfetch\(['"`]/.test(
+        code,
+      )
+    })
+    expect(opens).toEqual(['dial.ts'])
   })
 })

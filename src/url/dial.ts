@@ -30,7 +30,12 @@ export async function dial(
   signal.throwIfAborted()
   if (!addresses.every((address) => reach.permits(address, port))) throw blocked()
   const socket = await firstConnected(bothFamilies(addresses).slice(0, triedMax), port, signal)
-  const { remoteAddress = '', remotePort = 0 } = socket
+  const { remoteAddress, remotePort } = socket
+  if (remoteAddress === undefined || remotePort === undefined) {
+    // Reset in the moment that it was made.
+    socket.destroy()
+    throw unconnected()
+  }
   if (reach.permits(remoteAddress, remotePort)) return socket
   socket.destroy()
   throw blocked()
@@ -73,7 +78,7 @@ function firstConnected(
         openCount--
         attempt()
         if (openCount > 0) return
-        reject(new UrlFailure('connect', 'The host could not be connected to', { cause }))
+        reject(unconnected(cause))
       })
       socket.once('connect', () => {
         isDone = true
@@ -86,6 +91,10 @@ function firstConnected(
   })
 }
 
+function unconnected(cause?: Error): UrlFailure {
+  return new UrlFailure('connect', 'The host could not be connected to', { cause })
+}
+
 /**
  * TLS over a connection that `dial` made, for the host of the URL. An address is asked for without a server
  * name, and the certificate must be for that address.
@@ -96,7 +105,6 @@ export function secure(
   socket: net.Socket,
   host: string,
   ca: readonly string[] | undefined,
-  signal: AbortSignal,
 ): Promise<tls.TLSSocket> {
   return new Promise((resolve, reject) => {
     // Certificates know no dot at the end.
@@ -111,7 +119,6 @@ export function secure(
       rejectUnauthorized: true,
     })
     let cause: Error | undefined
-    addAbortSignal(signal, secured)
     secured.on('error', (error) => (cause = error))
     secured.once('secureConnect', () => resolve(secured))
     secured.once('close', () => {

@@ -6,7 +6,7 @@
 
 /**
  * `url` is refused by its text; the others became of a fetch: `blocked` leads where nobody may go,
- * `dns`, `connect`, `tls` never reached a server, `timeout` took too long, `redirects` were too many or
+ * `dns`, `connect`, `tls` ended before an answer began, `timeout` took too long, `redirects` were too many or
  * led nowhere, `status` was not 2xx, `body` could not be read to its end or unpacked.
  */
 export const failureReasons = [

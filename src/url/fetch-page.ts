@@ -79,7 +79,7 @@ export class PageFetcher {
     try {
       return await abandonable(this.#follow(url, signal), signal)
     } catch (error) {
-      throw signal.aborted ? signal.reason : asFailure(error)
+      throw asFailure(error)
     } finally {
       clearTimeout(timer)
       this.#running.delete(end)
@@ -120,7 +120,7 @@ export class PageFetcher {
     const addresses =
       literal === null ? await addressesOf(hostOf(url), this.#resolve, signal) : [literal]
     const socket = await dial(addresses, portOf(url), this.#reach, signal)
-    return url.protocol === 'https:' ? secure(socket, hostOf(url), this.#ca, signal) : socket
+    return url.protocol === 'https:' ? secure(socket, hostOf(url), this.#ca) : socket
   }
 
   async #read(response: IncomingMessage, socket: Socket, { href }: URL): Promise<FetchedPage> {

@@ -2,6 +2,7 @@
  * Connections: to which of a name's addresses, that each is judged where it arrives too, and that none is
  * left. Where a connection is to arrive elsewhere than it was sent, net.connect is led astray.
  */
+import { readdirSync, readFileSync } from 'node:fs'
 import net from 'node:net'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { dial } from '../../src/url/dial.js'
@@ -15,19 +16,23 @@ import {
   textOf,
   webServer,
 } from '../support/web.js'
+import { withoutComments } from '../support/units/imports.js'
 import { certificate } from '../support/certificates.js'
 
 /** Sends each connection to what `lead` makes of its address; null is a place that never answers. */
 function astray(lead: (host: string) => { host: string; port: number } | null) {
   const hosts: string[] = []
+  const sockets: net.Socket[] = []
   const { connect } = net
   const spy = vi.spyOn(net, 'connect').mockImplementation(((options: net.TcpNetConnectOpts) => {
     hosts.push(options.host ?? '')
     const led = lead(options.host ?? '')
-    return led === null ? new net.Socket() : connect(led)
+    const socket = led === null ? new net.Socket() : connect(led)
+    sockets.push(socket)
+    return socket
   }) as typeof net.connect)
   onTestFinished(() => spy.mockRestore())
-  return hosts
+  return { hosts, sockets }
 }
 
 const { signal } = new AbortController()
@@ -35,7 +40,7 @@ const { signal } = new AbortController()
 describe('a connection', () => {
   it('that arrives elsewhere than at a permitted address gets no byte', async () => {
     const inner = await webServer(page('inner'))
-    const hosts = astray(() => ({ host: '127.0.0.1', port: inner.port }))
+    const { hosts } = astray(() => ({ host: '127.0.0.1', port: inner.port }))
     const fetcher = fetcherFor([], { resolve: () => Promise.resolve(['8.8.8.8']) })
     for (const scheme of ['http', 'https']) {
       expect(await reasonOf(fetcher.fetch(new URL(`${scheme}://a.example/`)))).toBe('blocked')
@@ -58,8 +63,16 @@ describe('a connection', () => {
     expect(greetings).toEqual([])
   })
 
+  it('that is reset in the moment that it is made has failed to connect', async () => {
+    const { sockets } = astray(() => null)
+    const dialling = dial(['8.8.8.8'], 443, new Reach(), signal)
+    sockets[0]?.emit('connect')
+    expect(await reasonOf(dialling)).toBe('connect')
+    expect(sockets[0]?.destroyed).toBe(true)
+  })
+
   it('is made to no address at all where one of them is refused', async () => {
-    const hosts = astray(() => null)
+    const { hosts } = astray(() => null)
     const addresses = ['8.8.8.8', '1.1.1.1', '2606:4700::1111', '10.0.0.1']
     const failure = await failureOf(dial(addresses, 443, new Reach(), signal))
     expect(failure.reason).toBe('blocked')
@@ -68,8 +81,7 @@ describe('a connection', () => {
 
   it('is tried to the next address where one is refused or silent, families in turn', async () => {
     const web = await webServer(page('found'))
-    const closed = await webServer('')
-    const hosts = astray((host) => {
+    const { hosts, sockets } = astray((host) => {
       if (host === '8.8.8.8') return { host: '127.0.0.1', port: 1 }
       if (host === '2606:4700::1111') return null
       return { host: '127.0.0.1', port: web.port }
@@ -80,13 +92,13 @@ describe('a connection', () => {
     const socket = await dial(addresses, 80, reach, signal)
     expect(hosts).toEqual(['8.8.8.8', '2606:4700::1111', '8.8.4.4'])
     expect(performance.now() - startMs).toBeGreaterThan(240)
+    expect(sockets.map(({ destroyed }) => destroyed)).toEqual([true, true, false])
     socket.destroy()
     await allClosed(web)
-    expect(closed.connectionCount).toBe(0)
   })
 
   it('is tried to four addresses and no more', async () => {
-    const hosts = astray(() => ({ host: '127.0.0.1', port: 1 }))
+    const { hosts } = astray(() => ({ host: '127.0.0.1', port: 1 }))
     const addresses = Array.from({ length: 100 }, (_, index) => `8.8.8.${index}`)
     const failure = await failureOf(dial(addresses, 80, new Reach(), signal))
     expect(failure).toMatchObject({
@@ -97,7 +109,7 @@ describe('a connection', () => {
   })
 
   it('is not begun after the signal, and ends with it', async () => {
-    const hosts = astray(() => null)
+    const { hosts } = astray(() => null)
     const end = new AbortController()
     const dialling = dial(['8.8.8.8', '8.8.4.4'], 80, new Reach(), end.signal)
     end.abort(new Error('over'))
@@ -193,5 +205,18 @@ describe('proxies of the environment', () => {
     const found = await fetcherFor([web]).fetch(new URL(`http://a.example:${web.port}/`))
     expect(textOf(found)).toBe('direct')
     expect(proxy.connectionCount).toBe(0)
+  })
+})
+
+describe('the sources', () => {
+  it('open connections in one file alone', () => {
+    const folder = new URL('../../src/url/', import.meta.url)
+    const opens = readdirSync(folder).filter((name) => {
+      const code = withoutComments(readFileSync(new URL(name, folder), 'utf8'))
+      return /(?<!#)\bconnect\(|\bnew (?:\w+\.)?(?:Socket|Agent|Client)\b|(?<![.#])\bfetch\(['"`]/.test(
+        code,
+      )
+    })
+    expect(opens).toEqual(['dial.ts'])
   })
 })

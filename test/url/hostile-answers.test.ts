@@ -2,8 +2,10 @@
  * Answers that are meant to confuse: each ends as a page or as a UrlFailure, nothing is left open, and
  * nothing goes past the promise as an uncaught error, which vitest would report.
  */
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
 import * as fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import { UrlFailure } from '../../src/url/failure.js'
 import {
   allClosed,
@@ -81,6 +83,23 @@ describe('an answer', () => {
   })
 
   it('that comes before the request is taken as it is, and nothing hangs', async () => {
+    for (const [answer, outcome] of [
+      [page('x'), 'x'],
+      ['SSH-2.0-OpenSSH_9.6\r\n', 'connect'],
+    ] as const) {
+      const server = createServer((socket) => {
+        socket.on('error', () => undefined)
+        socket.end(answer)
+      }).listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      onTestFinished(() => void server.close())
+      const { port } = server.address() as AddressInfo
+      const fetching = fetcherFor([{ port }]).fetch(new URL(`http://a.example:${port}/`))
+      expect(await fetching.then(textOf, ({ reason }: UrlFailure) => reason)).toBe(outcome)
+    }
+  })
+
+  it('has a connection of its own, however many are asked for at once', async () => {
     const web = await webServer(page('x'))
     const urls = Array.from({ length: 20 }, () => new URL(`http://a.example:${web.port}/`))
     const fetcher = fetcherFor([web])

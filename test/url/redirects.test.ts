@@ -225,13 +225,20 @@ describe('a redirect', () => {
     )
   })
 
-  it('whose body never ends is not waited for', async () => {
+  it('whose body never ends is not waited for, nor its connection kept', async () => {
+    let openCount = 0
     const web = await webServer((socket, request) => {
-      if (pathOf(request) !== '/') return socket.end(`${htmlHead}\r\nthere`)
+      if (pathOf(request) === '/next') {
+        return setTimeout(() => {
+          openCount = web.openCount
+          socket.end(`${htmlHead}\r\nthere`)
+        }, 50)
+      }
       return socket.write('HTTP/1.1 302 Found\r\nLocation: /next\r\n\r\nendless')
     })
     const found = await fetcherFor([web]).fetch(new URL(`http://a.example:${web.port}/`))
     expect(textOf(found)).toBe('there')
+    expect(openCount).toBe(1)
     await allClosed(web)
   })
 })

@@ -65,6 +65,8 @@ export async function startApp(
     }
     // By itself Node would answer an expectation that it does not know 417, past the gate.
     server.on('request', answer).on('checkExpectation', answer)
+    // The thread of the database, which sessions and pages are asked of: no request waits that long for it.
+    await pages.started()
     await listen(server, settings)
     const upkeep = [sessions, pages].map((kept) =>
       startUpkeep(kept, (error) => {

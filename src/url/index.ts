@@ -50,6 +50,7 @@ export function createUrlParser(options: UrlParserOptions = {}): UrlParser {
   const onFailure = (error: unknown) => closing === null && warn(path, error)
   const parts = { fetcher, entriesMax, database, clock, observer, onFailure }
   const { parser, cache } = composeParser(parts)
+  const started = cache.started()
   const timer = startUpkeep(cache, onFailure)
   const close = async () => {
     clearInterval(timer)
@@ -61,6 +62,7 @@ export function createUrlParser(options: UrlParserOptions = {}): UrlParser {
   return {
     async parse(url, parseOptions = {}) {
       checkParseOptions(parseOptions)
+      await started
       if (closing !== null) throw new UrlFailure('connect', 'Nothing is fetched any more')
       return await parser.parse(url instanceof URL ? url.href : url, parseOptions)
     },

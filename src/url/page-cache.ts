@@ -32,8 +32,10 @@ export interface PageCacheOptions {
 
 /** A few milliseconds of writing; whoever else asks the database gets a turn between two pieces. */
 const pieceCount = 100
-/** A page that is not there by then is fetched. */
-const patienceMs = 50
+/** A page that is not there by then is fetched, which would take as long. */
+const patienceMs = 250
+/** A thread takes 50 ms to start, and on a busy machine many times that. */
+const startPatienceMs = 5_000
 /** Scrapes wait longer than requests: nobody else waits for them. */
 const countPatienceMs = 500
 
@@ -55,6 +57,16 @@ export class PageCache {
     this.#options = options
     const onDrop = (url: string) => void this.#waiting.delete(url)
     this.#memory = new PageMemory({ wallMs, entriesMax, bytesMax, onDrop })
+  }
+
+  /** Once the rows answer for the first time, however that is; without it the first pages would be sought in vain. */
+  async started(): Promise<void> {
+    if (this.#rows === null) return
+    try {
+      await within(this.#rows.get('', this.#span()), startPatienceMs)
+    } catch (error) {
+      this.#fail(error)
+    }
   }
 
   /** The page of a URL, if it is in memory. */

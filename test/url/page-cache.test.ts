@@ -3,6 +3,7 @@
  * reaches anybody.
  */
 import { join } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { openDatabase } from '../../src/sqlite/database.js'
 import type { Asked } from '../../src/sqlite/asked.js'
@@ -211,6 +212,24 @@ describe('rows that fail', () => {
     await cache.flush()
     expect([[...rows.kept.keys()], failures.at(-1)]).toEqual([[a], null])
     expect([failures.length, await cache.count()]).toEqual([2, 1])
+  })
+
+  // A file that was just opened answers when its thread has started, later than a call waits for a page.
+  it('that are only starting are waited for, whatever they answer then', async () => {
+    const rows = new FaultyRows()
+    const { cache, failures } = bench(rows)
+    let answer: (data: string | null) => void = () => undefined
+    rows.get = () => new Promise((resolve) => (answer = resolve))
+    let isStarted = false
+    const started = cache.started().then(() => (isStarted = true))
+    await nextTurn()
+    expect(isStarted).toBe(false)
+    answer(null)
+    await started
+    rows.get = () => Promise.reject(new Error('database is locked'))
+    await cache.started()
+    expect(failures).toHaveLength(1)
+    await bench(null).cache.started()
   })
 
   it('that do not answer are waited for a moment, by one call', async () => {

@@ -46,5 +46,9 @@ function sendDeclined(response: Response, error: LimitExceeded): void {
 
 function send(response: Response, document: object): void {
   response.set('Cache-Control', 'no-store').set('X-Content-Type-Options', 'nosniff')
-  response.type('application/problem+json').send(JSON.stringify(document))
+  // As the gate's own: Express would add a charset, which JSON has none of, and an ETag to what is not kept.
+  const body = JSON.stringify(document)
+  response.setHeader('Content-Type', 'application/problem+json')
+  response.setHeader('Content-Length', Buffer.byteLength(body))
+  response.end(body)
 }

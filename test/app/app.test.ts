@@ -123,7 +123,7 @@ describe('the routes', () => {
   it('answer unknown paths with a problem document', async () => {
     const response = await fetch(`${app.url}/nothing`)
     expect(response.status).toBe(404)
-    expect(response.headers.get('content-type')).toContain('application/problem+json')
+    expect(response.headers.get('content-type')).toBe('application/problem+json')
   })
 
   it('answer a malformed path with 400 and no stack', async () => {

@@ -38,9 +38,11 @@ export function encodingOf(body: Uint8Array, contentType: string | null): string
   )
 }
 
-/** The charset in a media type, with or without quotes; null where it has none. */
+/** The charset in a media type, with or without quotes; null where it has none: `x-charset` is none. */
 function charsetIn(mediaType: string | null): string | null {
-  const found = /charset\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s;,"']+))/i.exec(mediaType ?? '')
+  const found = /(?<![-"'])charset\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s;,"']+))/i.exec(
+    mediaType ?? '',
+  )
   return found?.[1] ?? found?.[2] ?? found?.[3] ?? null
 }
 

@@ -184,6 +184,8 @@ describe('the header', () => {
     'text/html; charset="windows-1251"; boundary="x"',
     'text/html charset=cp1251',
     'text/html; charset=windows-1251 (Cyrillic)',
+    'text/html; x-charset=koi8-r; charset=windows-1251',
+    'text/html; a="charset=koi8-r"; charset=windows-1251',
   ])('URL-13: is understood as %s', (contentType) => {
     expect(encodingIn('<meta charset=koi8-r>', contentType)).toBe('windows-1251')
   })

@@ -101,12 +101,18 @@ describe('without a type', () => {
     '\xef\xbb\xbf\n <html>',
     '<a href="x">',
     '<script>',
+    '<meta charset=utf-8>',
+    '<LINK rel=icon>',
+    '<base href=/>',
   ])('URL-20: %j is a page', async (start) => {
     for (const fields of [
       '',
       'Content-Type:\r\n',
       'Content-Type: html\r\n',
       'Content-Type: ;\r\n',
+      'Content-Type: */*\r\n',
+      'Content-Type: Application/Unknown; a=b\r\n',
+      'Content-Type: unknown/unknown\r\n',
     ]) {
       const text = Buffer.from(start + html, 'latin1').toString('latin1')
       const found = await fetched(ok(fields, text))

@@ -2,7 +2,8 @@
  * The table of what is read from a page: each field with its sources, the best first, and how a text
  * becomes its value. A source is a <meta> by its name or property, which has no space in it, or another
  * element in words that have one. The first text that gives a value wins; empty and impossible ones are
- * passed over. To add a field, add its row here and its line in PageFields.
+ * passed over. To add a field, add its row here and in docs/library.md, its line in PageFields and in the shape
+ * of a kept page.
  */
 import { languageTag } from './language-tag.js'
 import type { PageFields } from './page.js'

@@ -2,6 +2,7 @@
  * What a page says of itself: for each field its sources in their order, what is passed over, and what
  * stays of a page that is broken, hostile or in XHTML.
  */
+import { readFileSync } from 'node:fs'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import * as fc from 'fast-check'
@@ -111,14 +112,14 @@ describe('the sources of a field', () => {
     }
   })
 
-  it('are those that page.ts and the documents name', () => {
+  it('URL-17: are those that docs/library.md names, in their order', () => {
     expect(Object.keys(nothing)).toEqual(names)
-    expect(pageFields.title.from).toEqual([
-      'text of <title>',
-      'og:title',
-      'twitter:title',
-      'text of <h1>',
-    ])
+    const page = readFileSync(new URL('../../docs/library.md', import.meta.url), 'utf8')
+    for (const name of names) {
+      const [, cell = ''] = new RegExp(`^\\| \`${name}\` +\\|([^|]*)\\|`, 'm').exec(page) ?? []
+      const named = Array.from(cell.matchAll(/`([^`]*)`/g), ([, source]) => source)
+      expect(named).toEqual(pageFields[name].from.map((source) => source.replace('text of ', '')))
+    }
   })
 
   it('are found by property or name, in any letter case, beside others', async () => {

@@ -132,7 +132,7 @@ function sharedFrom(before: Outcome | null): Outcome | null {
   return before.result === 'miss' ? { ...before, result: 'shared' } : before
 }
 
-/** Past the first URL, one that is none is a redirect that leads nowhere. */
+/** A fetch begins with a URL that was read already: that it fails as none is a matter of types alone. */
 function fetchFailure({ reason }: UrlFailure): FetchFailureReason {
   return reason === 'url' ? 'redirects' : reason
 }

@@ -22,7 +22,6 @@ export function dnsResolve(servers?: readonly string[]): Resolve {
     if (servers !== undefined) resolver.setServers(servers)
     const cancel = () => resolver.cancel()
     signal.addEventListener('abort', cancel, { once: true })
-    // A family that fails is left out: nobody connects to what was not answered.
     const answers = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
     signal.removeEventListener('abort', cancel)
     // A family that fails is left out: nobody connects to what was not answered.

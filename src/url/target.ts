@@ -42,11 +42,11 @@ export function readRedirect(location: string | undefined, from: URL): URL {
   return url
 }
 
-function isWeb({ protocol }: URL): boolean {
+export function isWeb({ protocol }: URL): boolean {
   return protocol === 'http:' || protocol === 'https:'
 }
 
-function hasCredentials({ username, password }: URL): boolean {
+export function hasCredentials({ username, password }: URL): boolean {
   return username !== '' || password !== ''
 }
 

@@ -3,6 +3,7 @@
  * (`javascript:`, `data:`), carries a user's name or password, or is too long is none.
  */
 import { urlOf } from '../core/url-of.js'
+import { hasCredentials, isWeb } from './target.js'
 
 const addressLengthMax = 2048
 
@@ -23,8 +24,6 @@ function resolve(text: string, base: string): URL | null {
   const trimmed = text.trim()
   if (trimmed === '' || trimmed.length > addressLengthMax) return null
   const url = urlOf(trimmed, base)
-  if (url === null) return null
-  const isWeb = url.protocol === 'http:' || url.protocol === 'https:'
-  const hasUser = url.username !== '' || url.password !== ''
-  return isWeb && !hasUser && url.href.length <= addressLengthMax ? url : null
+  if (url === null || !isWeb(url) || hasCredentials(url)) return null
+  return url.href.length <= addressLengthMax ? url : null
 }

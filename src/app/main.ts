@@ -28,6 +28,7 @@ export interface RunningApp {
 
 /** How long running requests may take once the app is told to end. */
 const graceMs = 3_000
+const fetchGraceMs = 2_500
 
 /**
  * @param print takes the lines that tell a person where to look.
@@ -81,7 +82,10 @@ export async function startApp(
     const close = async () => {
       isClosing = true
       for (const timer of upkeep) clearInterval(timer)
+      // Before requests are cut: whoever waits for a page is answered that there is none.
+      const giveUp = setTimeout(() => void fetcher.close(), fetchGraceMs)
       await closeServer(server)
+      clearTimeout(giveUp)
       await fetcher.close()
       database.thread.bePatient()
       await sessions.flush()

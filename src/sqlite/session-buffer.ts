@@ -5,7 +5,7 @@
  * once a second, not with every request. No failure reaches a request; what is lost, when there is no room,
  * is the session that has waited longest.
  *
- * Where another process writes to the same file, the copy may be behind: then the rows are asked, for 50 ms
+ * Where another process writes to the same file, the copy may be behind: then the rows are asked, for 250 ms
  * at the most, and only where they do not answer the copy is taken.
  *
  * Extensions wait for the next flush even while all is well: one write a second for a session in use.
@@ -23,7 +23,7 @@ interface Waiting extends SessionRow {
 
 const waitingCountMax = 10_000
 const copiesMax = { count: 10_000, characters: 16 * 1_048_576 }
-const patienceMs = 50
+const patienceMs = 250
 /** Scrapes wait longer than requests: nobody else waits for them. */
 const countPatienceMs = 500
 

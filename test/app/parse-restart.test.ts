@@ -44,6 +44,16 @@ describe('the pages of the day', () => {
     expect(web.requests).toHaveLength(1)
   })
 
+  it('that is still being fetched when the app is told to end is given up, with an answer', async () => {
+    const web = await webServer(() => undefined)
+    const app = await startApp({ TALLYGATE_URL_ALLOW: `127.0.0.1/32:${web.port}` })
+    const url = encodeURIComponent(`http://127.0.0.1:${web.port}/`)
+    const answer = fetch(`${app.url}/api/parse?url=${url}`)
+    await until(async () => web.requests.length === 1, 'the fetch')
+    const [{ status }, { code }] = await Promise.all([answer, app.end()])
+    expect([status, code]).toEqual([502, 0])
+  })
+
   it('are written within a second or so, and outlive a kill', async () => {
     const web = await webServer(page('<title>T</title>'))
     const path = join(temporaryFolder(), 'counts.db')

@@ -50,7 +50,7 @@ export class ClientIdentity {
 
 /** Express's setting as it was written; undefined where there is no Express. */
 function trustOf({ app }: HttpRequest): unknown {
-  return typeof app?.get === 'function' ? app.get('trust proxy') : undefined
+  return app?.settings?.['trust proxy']
 }
 
 /** No hops and an empty list trust nobody. */

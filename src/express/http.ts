@@ -16,8 +16,8 @@ export interface HttpRequest extends IncomingMessage {
   route?: { path?: unknown } | undefined
   /** Express puts the response here. */
   res?: ServerResponse | undefined
-  /** The Express app that has the request; `get` with one argument reads a setting. */
-  app?: { get?(setting: string): unknown } | undefined
+  /** The Express app that has the request; an app that is mounted inherits its parent's settings. */
+  app?: { settings?: Readonly<Record<string, unknown>> | undefined } | undefined
 }
 
 /** A response as Express dresses it up. */

@@ -25,7 +25,8 @@ export class RequestAttempts {
 
   /** Notes that an attempt was allowed, and tells the client of its limits. */
   allow(record: RequestRecord, attempt: Attempt): void {
-    record.attempts = [...record.attempts, attempt]
+    const { attempts } = record
+    record.attempts = attempts.length === 0 ? [attempt] : [...attempts, attempt]
     // Where it was declined before, the answer is settled, though it may not have been sent.
     if (record.isDeclined || record.response === null) return
     this.#answers.allow(record.response, record.attempts)

@@ -253,3 +253,42 @@ describe('a field', () => {
     expect(fields.get('RateLimit')).toBe('"ip";r=8;t=120')
   })
 })
+
+describe('draft-8', () => {
+  it('says of each list of rules what it would say of it alone, whatever came before', () => {
+    const names = ['a', 'b', 'c', 'd', 'e']
+    const subset = fc.subarray(names)
+    const step = fc.oneof(
+      {
+        weight: 8,
+        arbitrary: fc.record({ headers: subset, cost: fc.integer({ min: 1, max: 4 }) }),
+      },
+      { weight: 1, arbitrary: fc.record({ name: fc.constantFrom(...names), limit: fc.nat(20) }) },
+    )
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const clock = manualClock(epochMs)
+        const options = names.map((name): RuleOptions => ({
+          name,
+          key: `header:${name}`,
+          limit: 12,
+          window: '1m',
+        }))
+        const limiter = limiterOf(options, clock)
+        const shared = createDialect('draft-8', clock)
+        for (const each of steps) {
+          if ('name' in each) {
+            limiter.configure(each.name, { limit: each.limit })
+            continue
+          }
+          const headers = Object.fromEntries(each.headers.map((name) => [name, 'x']))
+          const attempt = limiter.attempt({ headers }, { cost: each.cost }) as Attempt
+          const fields = new FieldMap()
+          shared([attempt], fields)
+          expect(fields).toEqual(fieldsOf('draft-8', [attempt], clock))
+          expect([...fields.keys()].length).toBe(each.headers.length === 0 ? 0 : 2)
+        }
+      }),
+    )
+  })
+})

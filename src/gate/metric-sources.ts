@@ -162,6 +162,7 @@ function tallySources({ tally, flushDuration, startedAtMs }: SourceParts): Metri
       ]
     },
     tallyPending: () => one(tally.pendingRequests()),
+    tallyLost: () => one(tally.lostRequests),
     tallyLastFlush: () => one((tally.health().lastFlushAtMs ?? startedAtMs) / 1000),
     databaseSize: () => one(tally.archive.sizeBytes),
     databaseUp: () => one(tally.health().failure === null ? 1 : 0),

@@ -202,6 +202,14 @@ export const metrics = {
     labels: [],
     aggregate: 'sum',
   },
+  tallyLost: {
+    name: 'tallygate_tally_lost_requests_total',
+    type: 'counter',
+    help: 'Requests left out of a minute or an hour, because too much waited for a database that failed; larger windows have them.',
+    unit: 'one',
+    labels: [],
+    aggregate: 'sum',
+  },
   tallyLastFlush: {
     name: 'tallygate_tally_last_flush_timestamp_seconds',
     type: 'gauge',

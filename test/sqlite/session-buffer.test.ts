@@ -226,7 +226,7 @@ describe('while the database takes no writes', () => {
     expect([rows.dataOf('a'), told]).toEqual(['1', ['failing', 'well']])
   })
 
-  it('it is well again after a failed read once a read succeeds', async () => {
+  it('all is well again after a failed read once a read succeeds', async () => {
     const { buffer, rows, told } = bufferBench()
     rows.cannotRead = true
     expect(await buffer.get('a')).toBe(null)

@@ -97,6 +97,7 @@ function bufferedSessions({ database, logger }: AppParts, wallMs: () => number):
     rows: thread.service('sessions', ['get', 'set', 'update', 'delete', 'count', 'sweep']),
     wallMs,
     isShared: () => archive.isShared,
+    replacedCount: () => thread.changes.replacedCount,
     onFailure(error) {
       if (error === null) logger.info({}, 'sessions are written again')
       else logger.error({ err: error }, 'sessions cannot be written; they wait in memory')

@@ -140,13 +140,16 @@ function flushReporter(logger: Logger): (failure: Error | null) => void {
   }
 }
 
-/** One line for each new file that was begun under the app. */
+/** One line for each other file that took the place of the one in use. */
 function changeReporter(logger: Logger): (thread: DatabaseThread) => void {
   let knownCount = 0
   return ({ path, changes }) => {
     const { replacedCount, movedAside } = changes
     if (replacedCount > knownCount) {
-      logger.error({ path, movedAside }, 'the database was damaged or gone; a new one was begun')
+      logger.error(
+        { path, movedAside },
+        'the database was damaged, removed or replaced under the app; counting goes on in a new file',
+      )
     }
     knownCount = replacedCount
   }

@@ -40,6 +40,15 @@ export class BoundedCopies<T> {
     }
   }
 
+  clear(): void {
+    this.#copies.clear()
+    this.#characters = 0
+  }
+
+  [Symbol.iterator](): IterableIterator<[string, T]> {
+    return this.#copies.entries()
+  }
+
   delete(id: string): void {
     const copy = this.#copies.get(id)
     if (copy === undefined) return

@@ -31,35 +31,30 @@ export class DatabaseFault extends Error {
   }
 }
 
+type ThreadParts = Omit<ThreadData, 'startedAtMs'>
+
 export class DatabaseThread {
   readonly path: string
-  readonly #data: Omit<ThreadData, 'startedAtMs'>
+  readonly #data: ThreadParts
   readonly #wallMs: () => number
   readonly #waiting = new Map<number, Waiting>()
   #worker: Worker | null = null
   #nextId = 1
-  readonly #movedAtStart: string | null
-  #changes: FileChanges = { replacedCount: 0, movedAside: null }
+  #changes: FileChanges
   #isPatient = false
   #closing: Promise<void> | null = null
 
-  /** @param movedAside where a damaged file was moved at the start; null where there was none. */
-  constructor(
-    data: Omit<ThreadData, 'startedAtMs'>,
-    movedAside: string | null,
-    wallMs: () => number,
-  ) {
+  constructor(data: ThreadParts, wallMs: () => number) {
     this.path = data.path
-    this.#movedAtStart = movedAside
     this.#data = data
+    this.#changes = data.changes
     this.#wallMs = wallMs
     this.#worker = this.#start()
   }
 
   /** Since the start, as of the latest answer. */
   get changes(): FileChanges {
-    const { replacedCount, movedAside } = this.#changes
-    return { replacedCount, movedAside: movedAside ?? this.#movedAtStart }
+    return this.#changes
   }
 
   /** How many calls wait for their answer. */
@@ -78,9 +73,10 @@ export class DatabaseThread {
       const worker = (this.#worker ??= this.#start())
       const id = this.#nextId++
       const call: Call = { id, service, method: method as string, args, nowMs: this.#wallMs() }
+      // First: what cannot be sent throws, and waits for nothing.
+      worker.postMessage(call satisfies Order)
       if (this.#waiting.size === 0) worker.ref()
       this.#waiting.set(id, { resolve, reject })
-      worker.postMessage(call satisfies Order)
     })
   }
 
@@ -118,7 +114,9 @@ export class DatabaseThread {
   }
 
   #start(): Worker {
-    const workerData: ThreadData = { ...this.#data, startedAtMs: this.#wallMs() }
+    // Where another has died, what was known of the file goes on being known.
+    const now = { changes: this.#changes, startedAtMs: this.#wallMs() }
+    const workerData: ThreadData = { ...this.#data, ...now }
     // Without the flags of the process, some of which are for its main script alone.
     const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData, execArgv: [] })
     if (this.#isPatient) worker.postMessage('patience' satisfies Order)

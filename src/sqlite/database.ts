@@ -1,12 +1,12 @@
 /*
  * Opens the SQLite file that everything lasting is kept in, or says in one line why it cannot be: WAL, so
  * that readers and a writer do not wait for each other, with NORMAL syncing, which can lose the latest
- * commits at a power cut but never the file. A file that is no sound database is moved aside and a new one
- * begun; nothing is deleted.
+ * commits at a power cut but never the file. A file that is no sound database is left as it is: see
+ * `sound-database`.
  *
  * Every call blocks its thread: at the start that is the main one, later the database's own, see `keeper`.
  */
-import { existsSync, mkdirSync, renameSync, statSync } from 'node:fs'
+import { accessSync, constants, mkdirSync, statSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import Sqlite, { type Database } from 'better-sqlite3'
 import { TallygateError } from '../core/errors.js'
@@ -21,68 +21,20 @@ const retryMs = 20
 
 export interface OpenDatabase {
   readonly path: string
+  /** Made with the file, and kept in it. */
+  readonly id: string
   readonly connection: Database
   /** The journal mode that SQLite granted: `wal`, except on file systems that cannot. */
   readonly journalMode: string
-  /** Whether the file at `path` is no longer the one that was opened: writes to that raise no error. */
-  isReplaced(): boolean
   /** Of the file and its write-ahead log; 0 once they are gone. */
   sizeBytes(): number
   /** Of the write-ahead log. */
   logBytes(): number
+  /** Rows that this connection has written. */
+  writtenCount(): number
   /** Waits longer for locks, for the last writes. */
   bePatient(): void
   close(): void
-}
-
-export interface SoundDatabase {
-  readonly database: OpenDatabase
-  /** Where a file that was no sound database has gone; null where there was none. */
-  readonly movedAside: string | null
-}
-
-/**
- * Opens, and creates where it is missing, the database at `path`, its folders included. A file that is
- * damaged, or no database at all, is moved aside.
- *
- * @throws TallygateError naming the resolved path and the reason.
- */
-export function openSound(path: string, nowMs: number): SoundDatabase {
-  const resolved = resolve(path)
-  const identity = identityOf(resolved)
-  try {
-    return { database: openDatabase(resolved, nowMs), movedAside: null }
-  } catch (error) {
-    if (!isDamage(error)) throw error
-    const movedAside = moveAside(resolved, identity, nowMs)
-    return { database: openDatabase(resolved, nowMs), movedAside }
-  }
-}
-
-/**
- * Renames a damaged file and its log, unless another process was faster and has begun a new one.
- *
- * @param identity of the file that was found damaged.
- * @returns its new path; null where there was nothing to move.
- */
-export function moveAside(path: string, identity: string | null, nowMs: number): string | null {
-  if (identity === null || identityOf(path) !== identity) return null
-  const time = new Date(nowMs).toISOString().replaceAll(/[-:]|\.\d+/g, '')
-  let target = `${path}.damaged-${time}`
-  for (let turn = 2; existsSync(target); turn++) target = `${path}.damaged-${time}-${turn}`
-  renameSync(path, target)
-  // Frames of the old log must not be taken for ones of the new file.
-  for (const log of ['-wal', '-shm']) {
-    if (existsSync(`${path}${log}`)) renameSync(`${path}${log}`, `${target}${log}`)
-  }
-  return target
-}
-
-/** Whether SQLite says that the file itself is at fault, by an error or by what caused it. */
-export function isDamage(error: unknown): boolean {
-  const { code, cause } = error as { code?: unknown; cause?: unknown }
-  if (cause !== undefined) return isDamage(cause)
-  return typeof code === 'string' && /^SQLITE_(CORRUPT|NOTADB)/.test(code)
 }
 
 /**
@@ -96,6 +48,8 @@ export function openDatabase(path: string, nowMs: number): OpenDatabase {
   try {
     makeFolder(dirname(resolved))
     connection = new Sqlite(resolved, { timeout: patientMs })
+    // SQLite itself opens what it may not write without a word.
+    accessSync(resolved, constants.W_OK)
     // First: a file of a later version is left as it is, and WAL would be written into it.
     refuseLaterVersion(connection)
     const journalMode = changeToWal(connection)
@@ -121,9 +75,14 @@ function changeToWal(connection: Database): string {
     } catch (error) {
       const isBusy = String((error as { code?: unknown }).code).startsWith('SQLITE_BUSY')
       if (!isBusy || waitedMs >= patientMs) throw error
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, retryMs)
+      pause(retryMs)
     }
   }
+}
+
+/** Blocks this thread. */
+export function pause(timeMs: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, timeMs)
 }
 
 /** One by one: Node's own `recursive` never returns where a folder cannot be made, as below /proc. */
@@ -143,14 +102,16 @@ function isFolder(path: string): boolean {
 }
 
 function handle(path: string, connection: Database, journalMode: string): OpenDatabase {
-  const identity = identityOf(path)
+  const meta = connection.prepare("SELECT value FROM meta WHERE key = 'database_id'").get()
+  const written = connection.prepare('SELECT total_changes()').pluck()
   return {
     path,
+    id: (meta as { value: string } | undefined)?.value ?? 'unknown',
     connection,
     journalMode,
-    isReplaced: () => identityOf(path) !== identity,
     sizeBytes: () => sizeOf(path) + sizeOf(`${path}-wal`),
     logBytes: () => sizeOf(`${path}-wal`),
+    writtenCount: () => written.get() as number,
     bePatient: () => void connection.pragma(`busy_timeout = ${patientMs}`),
     close: () => void connection.close(),
   }
@@ -166,12 +127,6 @@ function refuseLaterVersion(connection: Database): void {
 
 function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0
-}
-
-/** Device and inode of a file; null where there is none. */
-export function identityOf(path: string): string | null {
-  const stats = statSync(path, { throwIfNoEntry: false })
-  return stats === undefined ? null : `${stats.dev} ${stats.ino}`
 }
 
 /** What SQLite says of a file, in the words in which a start is refused. */

@@ -7,7 +7,8 @@
  * Between calls it moves the write-ahead log into the file, so that no commit stops to do that: the log
  * stays under some megabytes, and is cut once nobody writes.
  */
-import { openSound, identityOf, isDamage, moveAside, type OpenDatabase } from './database.js'
+import { rmSync } from 'node:fs'
+import type { OpenDatabase } from './database.js'
 import {
   createServices,
   type Arguments,
@@ -17,19 +18,24 @@ import {
   type ServiceOptions,
   type Services,
 } from './services.js'
+import { identityOf, isDamage, moveAside, openSound } from './sound-database.js'
 
-/** What has become of the file since it was first opened. */
+/** What has become of the file since the start. */
 export interface FileChanges {
-  /** How often a new file was begun. */
+  /** How often another file took its place. */
   readonly replacedCount: number
   /** Where the last damaged one was moved. */
   readonly movedAside: string | null
+  /** The id of the one that was open last. */
+  readonly id: string
 }
 
 interface Open {
   readonly database: OpenDatabase
   readonly services: Services
   readonly identity: string | null
+  /** Of its log, and of what SQLite keeps beside that. */
+  readonly logIdentities: readonly (string | null)[]
 }
 
 const logBytesMax = 8 * 1_048_576
@@ -39,18 +45,18 @@ export class DatabaseKeeper {
   readonly #path: string
   readonly #options: ServiceOptions
   #open: Open | null = null
-  #wasOpen = false
   #isPatient = false
-  #replacedCount = 0
-  #movedAside: string | null = null
+  #changes: FileChanges
 
-  constructor(path: string, options: ServiceOptions) {
+  /** @param changes so far: whoever had the file before, it is known whether this is still the same. */
+  constructor(path: string, options: ServiceOptions, changes: FileChanges) {
     this.#path = path
     this.#options = options
+    this.#changes = changes
   }
 
   get changes(): FileChanges {
-    return { replacedCount: this.#replacedCount, movedAside: this.#movedAside }
+    return this.#changes
   }
 
   /** Opens the database, so that no lock that somebody takes meanwhile stands in the first call's way. */
@@ -71,7 +77,7 @@ export class DatabaseKeeper {
     } catch (error) {
       if (!isDamage(error)) throw error
       this.close()
-      this.#movedAside = moveAside(this.#path, identity, nowMs) ?? this.#movedAside
+      this.#noteMoved(moveAside(this.#path, identity, nowMs))
       return invoke(this.#reach(nowMs).services[service], method, args)
     }
   }
@@ -80,6 +86,11 @@ export class DatabaseKeeper {
   bePatient(): void {
     this.#isPatient = true
     this.#open?.database.bePatient()
+  }
+
+  /** Tells by its changing that something was written. */
+  writtenCount(): number {
+    return this.#open?.database.writtenCount() ?? 0
   }
 
   /** Moves the log into the file where it has grown; to be called when nothing else is to be done. */
@@ -99,21 +110,49 @@ export class DatabaseKeeper {
 
   /** The open database, begun anew where its file is no longer there. */
   #reach(nowMs: number): Open {
-    if (this.#open !== null && identityOf(this.#path) !== this.#open.identity) this.close()
-    if (this.#open !== null) return this.#open
-    const { database, movedAside } = openSound(this.#path, nowMs)
-    if (this.#isPatient) database.bePatient()
-    // The log is moved between calls instead.
-    database.connection.pragma('wal_autocheckpoint = 0')
-    if (this.#wasOpen) this.#replacedCount++
-    this.#wasOpen = true
-    if (movedAside !== null) this.#movedAside = movedAside
+    const before = this.#open
+    if (before !== null && identityOf(this.#path) === before.identity) return before
+    if (before !== null) this.#leave(before)
+    const { database, prepared, movedAside } = openSound(this.#path, nowMs, (opened) => {
+      // The log is moved between calls instead.
+      opened.connection.pragma('wal_autocheckpoint = 0')
+      if (this.#isPatient) opened.bePatient()
+      return createServices(opened, this.#options)
+    })
+    this.#noteMoved(movedAside)
+    // By its id too: the number of an inode is soon given to the next file.
+    const isReplaced = before !== null || database.id !== this.#changes.id
+    const replacedCount = this.#changes.replacedCount + (isReplaced ? 1 : 0)
+    this.#changes = { ...this.#changes, replacedCount, id: database.id }
     this.#open = {
       database,
-      services: createServices(database, this.#options),
+      services: prepared,
       identity: identityOf(this.#path),
+      logIdentities: this.#logPaths.map(identityOf),
     }
     return this.#open
+  }
+
+  /** Its log goes with it: SQLite would take it for that of the file that is there now. */
+  #leave({ database, logIdentities }: Open): void {
+    try {
+      database.connection.pragma('wal_checkpoint(TRUNCATE)')
+    } catch {
+      // Others read or write it still; what they have in the log is theirs to move.
+    }
+    for (const [index, path] of this.#logPaths.entries()) {
+      const identity = identityOf(path)
+      if (identity !== null && identity === logIdentities[index]) rmSync(path)
+    }
+    this.close()
+  }
+
+  get #logPaths(): readonly string[] {
+    return [`${this.#path}-wal`, `${this.#path}-shm`]
+  }
+
+  #noteMoved(movedAside: string | null): void {
+    if (movedAside !== null) this.#changes = { ...this.#changes, movedAside }
   }
 }
 

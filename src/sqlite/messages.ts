@@ -10,6 +10,8 @@ export interface ThreadData {
   readonly options: ServiceOptions
   /** When it is started, by the clock of the asking side. */
   readonly startedAtMs: number
+  /** What has become of the file so far. */
+  readonly changes: FileChanges
 }
 
 export interface Call {

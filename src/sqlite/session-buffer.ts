@@ -6,13 +6,15 @@
  * is the session that has waited longest.
  *
  * Where another process writes to the same file, the copy may be behind: then the rows are asked, for 250 ms
- * at the most, and only where they do not answer the copy is taken.
+ * at the most, and only where they do not answer the copy is taken. Once nobody else writes any more, copies
+ * are made anew. Where another file has taken the place of the rows, what is copied here is written to it.
  *
  * Extensions wait for the next flush even while all is well: one write a second for a session in use.
  * Changes of one session reach the rows one after the other, in order. One that has ended stays ended.
  */
 import type { Asked } from './asked.js'
 import { BoundedCopies } from './bounded-copies.js'
+import { Patience } from './patience.js'
 import { sweptCountMax, type SessionRow, type SessionRows } from './sessions.js'
 import { within } from './within.js'
 
@@ -32,6 +34,8 @@ export interface SessionBufferOptions {
   readonly wallMs: () => number
   /** Whether other processes write to the same rows. */
   readonly isShared: () => boolean
+  /** How often another file has taken the place of the one with the rows. */
+  readonly replacedCount: () => number
   /** Told when the database begins to fail, and with null when it is well again. */
   readonly onFailure: (error: unknown) => void
 }
@@ -44,21 +48,24 @@ export class SessionBuffer {
   readonly #waiting = new Map<string, Waiting | null>()
   /** Sessions that are being written; each promise says whether that was done. */
   readonly #writing = new Map<string, Promise<boolean>>()
+  readonly #patience = new Patience(patienceMs)
   #isFailing = false
-  /** Reads that were given up and have not come back. */
-  #lateCount = 0
+  #wasShared = false
+  #replacedCount: number
   #lastCount = 0
 
   constructor(options: SessionBufferOptions) {
     this.#options = options
+    this.#replacedCount = options.replacedCount()
   }
 
   /** The data of a session that has not expired, else null. */
   async get(id: string): Promise<string | null> {
+    const isShared = this.#isShared()
     const waiting = this.#waiting.get(id)
     const copy = waiting === undefined ? this.#copies.get(id) : waiting
     if (waiting !== undefined || copy === null) return this.#dataOf(copy)
-    if (copy !== undefined && !this.#options.isShared()) return this.#dataOf(copy)
+    if (copy !== undefined && !isShared) return this.#dataOf(copy)
     const found = await this.#read(id)
     return this.#dataOf(found === undefined ? copy : found)
   }
@@ -113,9 +120,14 @@ export class SessionBuffer {
 
   /** Writes what waits, until the first failure; to be called about once a second. */
   async flush(): Promise<void> {
+    this.#isShared()
+    this.#restore()
     if (this.#waiting.size === 0 && !(this.#isFailing && (await this.#canRead()))) return
     for (const id of this.#waiting.keys()) {
-      if (!(await this.#drain(id))) return
+      // A write that had begun before is not the try that was asked for: it may have had less time.
+      const hadBegun = this.#writing.has(id)
+      const isWritten = (await this.#drain(id)) || (hadBegun && (await this.#drain(id)))
+      if (!isWritten) return
     }
     if (this.#isFailing) this.#options.onFailure(null)
     this.#isFailing = false
@@ -126,25 +138,43 @@ export class SessionBuffer {
     return row.expiresMs <= this.#options.wallMs() ? null : row.data
   }
 
+  /** Notices when others have stopped writing: what was copied before they did is behind. */
+  #isShared(): boolean {
+    const isShared = this.#options.isShared()
+    if (this.#wasShared && !isShared) this.#copies.clear()
+    this.#wasShared = isShared
+    return isShared
+  }
+
+  /** Sessions in use are not lost with their file. */
+  #restore(): void {
+    const replacedCount = this.#options.replacedCount()
+    if (replacedCount === this.#replacedCount) return
+    this.#replacedCount = replacedCount
+    for (const [id, row] of this.#copies) {
+      if (this.#waiting.size >= waitingCountMax) return
+      if (row === null || this.#dataOf(row) === null || this.#waiting.has(id)) continue
+      this.#waiting.set(id, { ...row, changedMs: null })
+    }
+  }
+
   /** The row, null where there is none; undefined where the rows do not say so in time. */
   async #read(id: string): Promise<SessionRow | null | undefined> {
-    // One slow answer is enough to know: nobody else waits for the next.
-    if (this.#lateCount > 0) return undefined
+    if (this.#patience.isOver) return undefined
     const { rows, wallMs } = this.#options
     const reading = rows.get(id, wallMs()).catch((error: unknown) => {
       // Without its session a request is one of nobody's, which the limits know how to count.
       this.#fail(error)
       return undefined
     })
-    const found = await within(reading, patienceMs)
-    if (found === 'late') {
-      this.#lateCount++
-      void reading.then(() => this.#lateCount--)
-      return undefined
-    }
-    // Unless it has changed meanwhile.
-    if (found && !this.#waiting.has(id) && this.#copies.get(id) !== null)
-      this.#copies.set(id, found)
+    const found = await this.#patience.inTime(reading)
+    if (found === 'late' || found === undefined) return undefined
+    this.#restore()
+    const changed = this.#waiting.get(id)
+    // What has become of it meanwhile is the latest word.
+    if (changed !== undefined || this.#copies.get(id) === null) return changed ?? null
+    if (found === null) this.#copies.delete(id)
+    else this.#copies.set(id, found)
     return found
   }
 
@@ -180,7 +210,7 @@ export class SessionBuffer {
     if (this.#isFailing) return
     const writing = this.#drain(id)
     // The client's next request may come to another process, which knows only the rows.
-    if (this.#options.isShared()) await within(writing, patienceMs)
+    if (this.#isShared()) await this.#patience.inTime(writing)
   }
 
   /** Writes what waits for a session, and what comes to wait meanwhile; false where that fails. */

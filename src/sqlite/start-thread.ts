@@ -3,8 +3,9 @@
  * asks, at once, so that what cannot be used stops the start and says why; what is needed from the start on
  * is read then; and the thread takes over.
  */
-import { databaseFault, openSound, type OpenDatabase } from './database.js'
+import type { OpenDatabase } from './database.js'
 import { DatabaseThread } from './database-thread.js'
+import { openSound } from './sound-database.js'
 
 export interface StartedThread<Found> {
   readonly thread: DatabaseThread
@@ -23,15 +24,10 @@ export function startThread<Found>(
   wallMs: () => number,
   read: (database: OpenDatabase) => Found,
 ): StartedThread<Found> {
-  const { database, movedAside } = openSound(path, wallMs())
-  const data = { path: database.path, options: { ruleNames } }
-  let found: Found
-  try {
-    found = read(database)
-  } catch (error) {
-    throw databaseFault(database.path, error)
-  } finally {
-    database.close()
-  }
-  return { thread: new DatabaseThread(data, movedAside, wallMs), found }
+  const { database, prepared, movedAside } = openSound(path, wallMs(), read)
+  const { id } = database
+  database.close()
+  const changes = { replacedCount: 0, movedAside, id }
+  const data = { path: database.path, options: { ruleNames }, changes }
+  return { thread: new DatabaseThread(data, wallMs), found: prepared }
 }

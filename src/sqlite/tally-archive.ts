@@ -15,6 +15,8 @@ import { ThreadDied, type DatabaseThread } from './database-thread.js'
 import type { ArchiveFacts, Exchanged } from './tally-rows.js'
 
 const sendsMax = 3
+/** Exchanges, about one a second: who shares a file need not write each second. */
+const quietExchangesMin = 60
 
 export class SqliteTallyArchive implements TallyArchive {
   readonly #thread: DatabaseThread
@@ -22,6 +24,8 @@ export class SqliteTallyArchive implements TallyArchive {
   readonly #writer = randomUUID()
   #sequence = 0
   #facts: ArchiveFacts
+  /** Exchanges since one found that another process had written. */
+  #quietExchanges = quietExchangesMin
 
   /** @param facts as they were read at the start. */
   constructor(thread: DatabaseThread, facts: ArchiveFacts, wallMs: () => number) {
@@ -46,9 +50,9 @@ export class SqliteTallyArchive implements TallyArchive {
     return this.#facts.sizeBytes
   }
 
-  /** Whether another process has written to the file of late. */
+  /** Whether another process has written to the file within the last minute or so. */
   get isShared(): boolean {
-    return this.#facts.isShared
+    return this.#quietExchanges < quietExchangesMin
   }
 
   get movedAside(): string | null {
@@ -74,6 +78,7 @@ export class SqliteTallyArchive implements TallyArchive {
 
   #note({ stored, facts }: Exchanged): StoredCounts {
     this.#facts = facts
+    this.#quietExchanges = facts.isShared ? 0 : this.#quietExchanges + 1
     return stored
   }
 }

@@ -37,6 +37,12 @@ export interface Exchanged {
   readonly facts: ArchiveFacts
 }
 
+interface ReadRows {
+  readonly stored: StoredCounts
+  readonly sizeBytes: number
+  readonly dataVersion: number
+}
+
 /** Whole numbers come as bigint: a count may be beyond what a double holds. */
 interface CountRow {
   start_ms: bigint
@@ -59,7 +65,6 @@ export class TallyRows {
   readonly #database: OpenDatabase
   readonly #slots: TallySlots
   readonly #statements: ReturnType<typeof prepareStatements>
-  readonly #id: string
   readonly #sinceMs: number
   #prunedAtMs = -Infinity
   #dataVersion: number
@@ -69,10 +74,8 @@ export class TallyRows {
     this.#database = database
     this.#slots = new TallySlots(ruleNames)
     this.#statements = prepareStatements(database)
-    const rows = this.#statements.meta.all() as { key: string; value: string }[]
-    const meta = new Map(rows.map(({ key, value }) => [key, value]))
-    this.#id = meta.get('database_id') ?? 'unknown'
-    this.#sinceMs = Number(meta.get('since_ms') ?? 0)
+    const since = this.#statements.since.get() as { value: string } | undefined
+    this.#sinceMs = Number(since?.value ?? 0)
     this.#dataVersion = this.#readDataVersion()
   }
 
@@ -84,17 +87,17 @@ export class TallyRows {
       const trustedMs = isPruning ? this.#trusted(nowMs) : nowMs
       if (batch.deltas.length > 0 && this.#isNew(batch, nowMs)) this.#add(batch.deltas)
       if (isPruning) this.#prune(trustedMs, nowMs)
-      return this.#read(wanted)
+      return this.#readAll(wanted)
     })
-    const stored = batch.deltas.length > 0 || isPruning ? run.immediate() : run.deferred()
+    const read = batch.deltas.length > 0 || isPruning ? run.immediate() : run.deferred()
     if (isPruning) this.#prunedAtMs = nowMs
-    return { stored, facts: this.#facts() }
+    return this.#note(read)
   }
 
   /** Reads without adding. */
   read(wanted: readonly WindowRef[]): Exchanged {
-    const stored = this.#database.connection.transaction(() => this.#read(wanted)).deferred()
-    return { stored, facts: this.#facts() }
+    const run = this.#database.connection.transaction(() => this.#readAll(wanted))
+    return this.#note(run.deferred())
   }
 
   /** The stored windows of a kind that begin in [fromMs, toMs), in order; empty ones are left out. */
@@ -117,16 +120,20 @@ export class TallyRows {
       .map(([startMs, filled]) => ({ startMs, ...filled }))
   }
 
-  #facts(): ArchiveFacts {
-    const version = this.#readDataVersion()
-    const isShared = version !== this.#dataVersion
-    this.#dataVersion = version
+  /** Inside the transaction, so that nothing is left that could fail once it has added. */
+  #readAll(wanted: readonly WindowRef[]): ReadRows {
     return {
-      id: this.#id,
-      sinceMs: this.#sinceMs,
+      stored: this.#read(wanted),
       sizeBytes: this.#database.sizeBytes(),
-      isShared,
+      dataVersion: this.#readDataVersion(),
     }
+  }
+
+  #note({ stored, sizeBytes, dataVersion }: ReadRows): Exchanged {
+    const isShared = dataVersion !== this.#dataVersion
+    this.#dataVersion = dataVersion
+    const { id } = this.#database
+    return { stored, facts: { id, sinceMs: this.#sinceMs, sizeBytes, isShared } }
   }
 
   /** Changes when another connection writes. */
@@ -213,7 +220,7 @@ function prepareStatements({ connection }: OpenDatabase): Record<StatementName, 
   const add = 'DO UPDATE SET count = count + excluded.count'
   const exact = (sql: string) => connection.prepare(sql).safeIntegers()
   return {
-    meta: connection.prepare('SELECT key, value FROM meta'),
+    since: connection.prepare("SELECT value FROM meta WHERE key = 'since_ms'"),
     requests: exact(
       'SELECT outcome AS name, count FROM request_tallies WHERE window = ? AND start_ms = ?',
     ),
@@ -260,7 +267,7 @@ function prepareStatements({ connection }: OpenDatabase): Record<StatementName, 
 }
 
 type StatementName =
-  | 'meta'
+  | 'since'
   | 'requests'
   | 'rules'
   | 'requestTotals'

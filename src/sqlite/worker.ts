@@ -10,9 +10,10 @@ import type { Arguments, Method, ServiceName } from './services.js'
 const idleAfterMs = 2_000
 
 const port = parentPort as MessagePort
-const { path, options, startedAtMs } = workerData as ThreadData
-const keeper = new DatabaseKeeper(path, options)
-let tidying: NodeJS.Timeout | undefined
+const { path, options, changes, startedAtMs } = workerData as ThreadData
+const keeper = new DatabaseKeeper(path, options, changes)
+let tidying: NodeJS.Timeout | null = null
+let writtenCount = 0
 
 try {
   keeper.open(startedAtMs)
@@ -40,8 +41,19 @@ function serve(call: Call): void {
   }
   port.postMessage(reply)
   tidy(false)
-  clearTimeout(tidying)
-  tidying = setTimeout(() => tidy(true), idleAfterMs).unref()
+  awaitIdle()
+}
+
+/** Idle is where nobody writes: a tally without news is asked for each second all the same. */
+function awaitIdle(): void {
+  const before = writtenCount
+  writtenCount = keeper.writtenCount()
+  if (tidying !== null && writtenCount === before) return
+  if (tidying !== null) clearTimeout(tidying)
+  tidying = setTimeout(() => {
+    tidying = null
+    tidy(true)
+  }, idleAfterMs).unref()
 }
 
 /** A log that cannot be moved now, because somebody reads or the disk is full, is moved later. */
@@ -54,13 +66,18 @@ function tidy(isIdle: boolean): void {
 }
 
 function close(): void {
-  clearTimeout(tidying)
+  if (tidying !== null) clearTimeout(tidying)
   keeper.close()
   port.close()
 }
 
 function faultOf(error: unknown): Fault {
-  const message = error instanceof Error ? error.message : String(error)
+  return { message: error instanceof Error ? error.message : String(error), code: codeOf(error) }
+}
+
+/** Of the error, or of what has caused it: SQLite's word tells more than ours. */
+function codeOf(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined
   const { code } = error as { code?: unknown }
-  return { message, code: typeof code === 'string' ? code : undefined }
+  return codeOf(error.cause) ?? (typeof code === 'string' ? code : undefined)
 }

@@ -44,7 +44,11 @@ export class MemoryArchive implements TallyArchive {
     const found = [...this.#windows.values()].filter(
       (kept) => kept.window === window && kept.startMs >= fromMs && kept.startMs < toMs,
     )
-    return Promise.resolve(found.toSorted((a, b) => a.startMs - b.startMs))
+    return Promise.resolve(
+      found
+        .toSorted((a, b) => a.startMs - b.startMs)
+        .map(({ startMs, counts }) => ({ startMs, counts: counts.slice() })),
+    )
   }
 
   /** What has outlived its retention, by the oldest window that is still shown. */

@@ -137,6 +137,7 @@ export class Tally {
       await this.#exchange()
       const stored = await this.#parts.archive.history(window, fromMs, toMs)
       const found = new Map(stored.map((each) => [each.startMs, each]))
+      this.#fold()
       for (const { window: kind, startMs, counts } of this.#pending.values()) {
         if (kind !== window || startMs < fromMs || startMs >= toMs) continue
         const known = found.get(startMs) ?? { counts: this.#parts.slots.blank() }
@@ -192,7 +193,7 @@ export class Tally {
       this.#storedRefs = refs
     } catch (error) {
       failure = error instanceof Error ? error : new Error(String(error))
-      for (const delta of this.#sending.values()) this.#addPending(delta, delta.counts)
+      this.#takeBack()
       this.#dropOutlived(clock.wallMs())
       this.#dropBeyondBound()
     }
@@ -226,6 +227,14 @@ export class Tally {
     }
     addInto(delta.counts, counts)
     this.#pending.set(name, delta)
+  }
+
+  /** What was on its way goes before what came to wait meanwhile: it is older. */
+  #takeBack(): void {
+    const newer = this.#pending
+    this.#pending = this.#sending
+    this.#sending = new Map()
+    for (const delta of newer.values()) this.#addPending(delta, delta.counts)
   }
 
   /** Forgets waiting windows that the archive would delete at once: their counts are in the larger ones. */

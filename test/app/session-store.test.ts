@@ -5,16 +5,12 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
 import express, { type Express } from 'express'
 import session from 'express-session'
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { SessionStore } from '../../src/app/session-store.js'
-import { openDatabase } from '../../src/sqlite/database.js'
-import { SessionBuffer } from '../../src/sqlite/session-buffer.js'
-import { SqliteSessionRows } from '../../src/sqlite/sessions.js'
-import { temporaryFolder } from '../support/processes.js'
 import { epochMs } from '../support/units/limits.js'
+import { sessionBench } from '../support/units/sessions.js'
 
 declare module 'express-session' {
   interface SessionData {
@@ -23,24 +19,14 @@ declare module 'express-session' {
 }
 
 const maxAgeMs = 60_000
-const wallMs = () => Date.now()
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: epochMs }))
 afterEach(() => void vi.useRealTimers())
 
-interface Row {
-  id_hash: string
-  data: string
-  expires_ms: number
-}
-
 type Options = Partial<session.SessionOptions>
 
 async function bench(options: Options = {}, build: (app: Express) => void = () => undefined) {
-  const database = openDatabase(join(temporaryFolder(), 'x.db'), epochMs)
-  const sqlite = new SqliteSessionRows(database, wallMs)
-  const failures: unknown[] = []
-  const rows = new SessionBuffer({ rows: sqlite, wallMs, onFailure: (each) => failures.push(each) })
+  const { sessions: rows, connection, wallMs, stored, failures, state } = sessionBench()
   const rolling = options.rolling === true
   const app = express()
   app.use(
@@ -60,7 +46,6 @@ async function bench(options: Options = {}, build: (app: Express) => void = () =
   onTestFinished(() => {
     server.closeAllConnections()
     server.close()
-    database.close()
   })
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const ask = async (path: string, cookie = '') => {
@@ -73,11 +58,9 @@ async function bench(options: Options = {}, build: (app: Express) => void = () =
       endMs: set === null ? null : Date.parse(/Expires=([^;]+)/.exec(set)?.[1] ?? ''),
     }
   }
-  const stored = () => database.connection.prepare('SELECT * FROM sessions').all() as Row[]
-  const changes = () =>
-    (database.connection.prepare('SELECT total_changes() AS n').get() as { n: number }).n
+  const changes = () => (connection.prepare('SELECT total_changes() AS n').get() as { n: number }).n
   const begin = async () => (await ask('/count')).cookie ?? ''
-  return { ask, begin, stored, changes, rows, failures, connection: database.connection }
+  return { ask, begin, stored, changes, rows, failures, connection, state }
 }
 
 /** `/` looks at the session and no more; `/count` changes it; `/save` changes and saves it itself. */
@@ -208,8 +191,10 @@ describe('no row', () => {
     ['{"cookie":null,"count":9}', true],
     ['{"cookie":{},"count":9}', false],
   ])('is taken for a session where it holds none: %s', async (data, isNone) => {
-    const { ask, begin, connection } = await bench()
+    const { ask, begin, connection, state } = await bench()
     const cookie = await begin()
+    // So that the row is read, and not the copy of it.
+    state.isShared = true
     connection.prepare('UPDATE sessions SET data = ?').run(data)
     const answer = await ask('/', cookie)
     expect([answer.status, answer.text]).toEqual([200, isNone ? 'none' : '9'])

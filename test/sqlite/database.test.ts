@@ -10,7 +10,9 @@ import { TallygateError } from '../../src/core/errors.js'
 import { openDatabase } from '../../src/sqlite/database.js'
 import { schemaVersion } from '../../src/sqlite/migrations.js'
 import { distUrl, runModule } from '../support/units/dist.js'
+import { forbidWriting } from '../support/files.js'
 import { temporaryFolder } from '../support/processes.js'
+import { firstVersionRows, makeFirstVersion } from '../support/units/first-version.js'
 import { messageOf } from '../support/units/limits.js'
 
 function open(path: string, nowMs = 1_000) {
@@ -113,23 +115,13 @@ describe('a database that cannot be used', () => {
     expect(readFileSync(path, 'utf8')).toBe(text)
   })
 
-  it('SQL-08: of the version before is brought up to date, and keeps what it has', () => {
+  it('that may not be written is refused, though it could be read', () => {
     const path = join(temporaryFolder(), 'x.db')
-    const before = openDatabase(path, 1)
-    const idOf = ({ connection }: typeof before) =>
-      connection.prepare("SELECT value FROM meta WHERE key IN ('database_id', 'since_ms')").all()
-    const ids = idOf(before)
-    before.connection.exec(`
-      DROP TABLE pages; DROP TABLE writers; DROP TABLE rule_overrides; DROP TABLE rule_audit;
-      PRAGMA user_version = 1;
-      INSERT INTO request_tallies VALUES ('week', 0, 'allowed', 7)`)
-    before.close()
-    const after = openDatabase(path, 2)
-    expect(idOf(after)).toEqual(ids)
-    const count = after.connection.prepare('SELECT count FROM request_tallies').pluck().get()
-    const pages = after.connection.prepare('SELECT count(*) FROM pages').pluck().get()
-    after.close()
-    expect([count, pages, versionOf(path)]).toEqual([7, 0, schemaVersion])
+    openDatabase(path, 0).close()
+    const letWrite = forbidWriting(path)
+    if (letWrite === null) return
+    onTestFinished(letWrite)
+    expect(refusal(path)).toMatch(/EACCES|EPERM/)
   })
 
   it('SQL-08: of a later version is refused by number, and left as it is', () => {
@@ -146,29 +138,58 @@ describe('a database that cannot be used', () => {
   })
 })
 
+describe('a database of the first version', () => {
+  it('SQL-08: is brought up to date, and keeps what it has', () => {
+    const path = join(temporaryFolder(), 'x.db')
+    makeFirstVersion(path)
+    const rows = firstVersionRows(path)
+    const database = open(path, 9_999)
+    expect([database.id, versionOf(path)]).toEqual(['f1r5t000', schemaVersion])
+    expect(firstVersionRows(path)).toEqual(rows)
+    for (const table of ['writers', 'pages']) {
+      expect(database.connection.prepare(`SELECT count(*) FROM ${table}`).pluck().get()).toBe(0)
+    }
+  })
+
+  it('is opened without a lock once it is up to date: another process may hold that for long', () => {
+    const path = join(temporaryFolder(), 'x.db')
+    open(path)
+    const other = new Sqlite(path)
+    onTestFinished(() => void other.close())
+    other.exec('BEGIN IMMEDIATE')
+    expect(open(path).id).toMatch(/^[0-9a-f]{8}$/)
+  })
+})
+
 describe('several processes', () => {
   const openAndEnd = `
     import { openDatabase } from '${distUrl('sqlite/database.js')}'
-    const [path, startMs] = process.argv.slice(-2)
+    const [fresh, old, startMs] = process.argv.slice(-3)
     while (Date.now() < Number(startMs));
-    const database = openDatabase(path, Date.now())
-    const row = database.connection.prepare("SELECT value FROM meta WHERE key = 'database_id'").get()
-    process.stdout.write(row.value)
-    database.close()`
+    for (const path of [fresh, old]) {
+      const database = openDatabase(path, Date.now())
+      process.stdout.write(database.id + ' ')
+      database.close()
+    }`
 
-  it('SQL-08: start at once on a fresh file, ten times over', async () => {
+  it('SQL-08: start at once on a fresh file and on one of the first version, ten times over', async () => {
     const folder = temporaryFolder()
     for (let turn = 0; turn < 10; turn++) {
-      const path = join(folder, String(turn), 'x.db')
+      const fresh = join(folder, String(turn), 'x.db')
+      const old = join(folder, `${turn}.db`)
+      makeFirstVersion(old)
+      const rows = firstVersionRows(old)
       const startMs = String(Date.now() + 250)
       const ended = await Promise.all(
-        Array.from({ length: 4 }, () => runModule(openAndEnd, [path, startMs])),
+        Array.from({ length: 4 }, () => runModule(openAndEnd, [fresh, old, startMs])),
       )
       expect(ended.map(({ status, stderr }) => ({ status, stderr }))).toEqual(
         Array.from({ length: 4 }, () => ({ status: 0, stderr: '' })),
       )
       expect(new Set(ended.map(({ stdout }) => stdout)).size).toBe(1)
-      expect(versionOf(path)).toBe(schemaVersion)
+      expect(ended[0]?.stdout).toMatch(/^[0-9a-f]{8} f1r5t000 $/)
+      expect([versionOf(fresh), versionOf(old)]).toEqual([schemaVersion, schemaVersion])
+      expect(firstVersionRows(old)).toEqual(rows)
     }
   })
 })

@@ -28,7 +28,7 @@ function bench(bounds: Partial<PageSums> = {}) {
     count: () => rows.count(span()),
     sweep: () => rows.sweep(span()),
     /** Puts pages of that data now, and makes room; how many pieces that took. */
-    put(urls: readonly string[], data = '{}') {
+    put: (urls: readonly string[], data = '{}') => {
       rows.put(urls.map((url) => ({ url, data, fetchedMs: clock.wallMs() })))
       let pieces = 0
       while (rows.makeRoom(most)) pieces++

@@ -2,6 +2,7 @@
  * Tallies: each count is in four windows, nothing is lost nor counted twice whatever the archive does, and
  * all figures of one view are of one instant.
  */
+import { setImmediate } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { windowKinds, type WindowKind } from '../../src/core/windows.js'
@@ -13,10 +14,10 @@ import {
   allowed,
   declined,
   exempt,
+  hold,
   mondayMs,
   slots,
   tallyBench,
-  type FaultyArchive,
 } from '../support/units/tallies.js'
 
 const minuteMs = 60_000
@@ -33,19 +34,6 @@ function figures(view: TallyView): Record<WindowKind, [number, number]> {
 }
 
 const requestsOf = (counts: Float64Array): number[] => [...counts.subarray(0, 3)]
-
-/** Makes every `add` wait until the answer is called. */
-function hold(archive: FaultyArchive): () => void {
-  const { promise, resolve } = withResolvers()
-  archive.held = promise
-  return resolve
-}
-
-function withResolvers(): { promise: Promise<void>; resolve: () => void } {
-  let resolve: (() => void) | undefined
-  const promise = new Promise<void>((settle) => (resolve = settle))
-  return { promise, resolve: () => resolve?.() }
-}
 
 describe('a tally', () => {
   it('DAT-14: one count adds one to each of the four windows, and to the totals', async () => {
@@ -178,7 +166,7 @@ describe('a flush', () => {
     expect(figures(tally.view()).week).toEqual([5, 0])
     expect(tally.pendingRequests()).toBe(0)
     expect(tally.health()).toMatchObject({ okCount: 1, failure: null, lastFlushAtMs: mondayMs })
-    expect(archive.read([]).totals[allowed]).toBe(5)
+    expect((await archive.stored()).totals[allowed]).toBe(5)
   })
 
   it('that fails over the end of windows keeps each count in its own', async () => {
@@ -206,6 +194,7 @@ describe('a flush', () => {
       archive.failure = fails ? new Error('locked') : null
       count(allowed, 2)
       const flushed = tally.flush()
+      await setImmediate()
       expect(figures(tally.view()).minute).toEqual([2, 0])
       count(allowed, 3)
       expect(figures(tally.view()).minute).toEqual([5, 0])
@@ -219,7 +208,7 @@ describe('a flush', () => {
       archive.failure = null
       await tally.flush()
       expect(figures(tally.view())).toMatchObject({ minute: [4, 5], hour: [9, 0] })
-      expect(archive.read([]).totals[allowed]).toBe(9)
+      expect((await archive.stored()).totals[allowed]).toBe(9)
     }
   })
 
@@ -231,12 +220,13 @@ describe('a flush', () => {
     count(allowed)
     const second = tally.flush()
     const third = tally.flush()
+    await setImmediate()
     expect(archive.addCount).toBe(1)
     letGo()
     await Promise.all([first, second, third])
     expect(archive.addCount).toBe(3)
     expect(tally.pendingRequests()).toBe(0)
-    expect(archive.read([]).totals[allowed]).toBe(2)
+    expect((await archive.stored()).totals[allowed]).toBe(2)
   })
 
   it('never rejects and never hangs, even where the archive throws at once', async () => {
@@ -249,7 +239,9 @@ describe('a flush', () => {
     await tally.flush()
     await Promise.race([
       tally.flush(),
-      new Promise((_, reject) => setImmediate(() => setImmediate(reject, new Error('hangs')))),
+      setImmediate()
+        .then(() => setImmediate())
+        .then(() => Promise.reject(new Error('hangs'))),
     ])
     expect(tally.health().failedCount).toBe(2)
     archive.add = add
@@ -269,6 +261,44 @@ describe('a flush', () => {
       [0, undefined],
       [0, 'locked'],
     ])
+  })
+
+  it('that keeps failing drops the oldest minutes beyond its bound, and counts them', async () => {
+    const { tally, archive, clock, count } = tallyBench()
+    const minuteCount = 5_400
+    for (let minute = 0; minute < minuteCount; minute++) {
+      count(allowed)
+      clock.advance(minuteMs)
+    }
+    // Back, so that none of them has outlived its retention.
+    clock.advance(-2 * dayMs)
+    const letGo = hold(archive)
+    archive.failure = new Error('locked')
+    const flushed = tally.flush()
+    await setImmediate()
+    // Counted while the flush fails: that is the newest of all, and stays.
+    clock.advance(2 * dayMs)
+    count(declined)
+    expect(tally.pendingRequests()).toBe(minuteCount + 1)
+    clock.advance(-2 * dayMs)
+    letGo()
+    await flushed
+    archive.failure = null
+    archive.held = null
+    await tally.flush()
+    const [minutes, hours, days, weeks] = await Promise.all(
+      windowKinds.map((kind) => tally.history(kind, 0, Infinity)),
+    )
+    const kept = minutes?.length ?? 0
+    expect(kept + (hours?.length ?? 0) + (days?.length ?? 0) + (weeks?.length ?? 0)).toBe(5_200)
+    expect(tally.lostRequests).toBe(minuteCount + 1 - kept)
+    expect(minutes?.[0]?.startMs).toBe(mondayMs + tally.lostRequests * minuteMs)
+    expect(requestsOf(minutes?.at(-1)?.counts ?? slots.blank())).toEqual([0, 1, 0])
+    for (const windows of [hours, days, weeks]) {
+      const sum = windows?.reduce((total, { counts }) => total + slots.requestsIn(counts), 0)
+      expect(sum).toBe(minuteCount + 1)
+    }
+    expect(requestsOf(tally.view().totals)).toEqual([minuteCount, 1, 0])
   })
 
   it('that keeps failing holds no more minutes than are kept at all', async () => {
@@ -321,12 +351,12 @@ describe('totals', () => {
           const view = tally.view()
           expect(requestsOf(view.totals)).toEqual(model)
           const sum = model.reduce((total, count) => total + count, 0)
-          const stored = slots.requestsIn(archive.read([]).totals)
+          const stored = slots.requestsIn((await archive.stored()).totals)
           expect(tally.pendingRequests() + stored).toBe(sum)
         }
         archive.failure = null
         await tally.flush()
-        expect(requestsOf(archive.read([]).totals)).toEqual(model)
+        expect(requestsOf((await archive.stored()).totals)).toEqual(model)
       }),
     )
   })
@@ -336,24 +366,28 @@ describe('tallies in memory', () => {
   it('keep the windows that are shown, and the totals for ever', async () => {
     const archive = new MemoryArchive(slots, mondayMs)
     const { tally, clock, count } = tallyBench(mondayMs, archive)
-    for (let minute = 0; minute < 200; minute++) {
+    for (let hour = 0; hour < 200; hour++) {
       count(allowed)
       await tally.flush()
-      clock.advance(minuteMs)
+      clock.advance(hourMs)
     }
-    const old = { window: 'minute', startMs: mondayMs } as const
-    const counts = archive.read([old]).windows[0]
-    expect(counts?.[allowed]).toBe(0)
-    expect(archive.read([]).totals[allowed]).toBe(200)
-    expect([archive.path, archive.sizeBytes(), archive.sinceMs]).toEqual([null, 0, mondayMs])
+    const { totals } = await archive.add([], [])
+    expect(totals[allowed]).toBe(200)
+    const minutes = await tally.history('minute', 0, Infinity)
+    expect(minutes[0]?.startMs).toBe(mondayMs + 152 * hourMs)
+    expect(await tally.history('hour', 0, Infinity)).toHaveLength(200)
+    expect([archive.path, archive.sizeBytes, archive.sinceMs]).toEqual([null, 0, mondayMs])
+    expect(archive.movedAside).toBe(null)
   })
 
   it('hand out copies', async () => {
     const { tally, archive, count } = tallyBench()
     count(allowed)
     await tally.flush()
-    archive.read([{ window: 'minute', startMs: mondayMs }]).windows[0]?.fill(9)
-    archive.read([]).totals.fill(9)
+    const { totals, windows } = await archive.stored([{ window: 'minute', startMs: mondayMs }])
+    for (const counts of [totals, ...windows]) counts.fill(9)
+    for (const { counts } of await archive.history('minute', 0, Infinity)) counts.fill(9)
+    for (const { counts } of await tally.history('minute', 0, Infinity)) counts.fill(9)
     tally.view().totals.fill(9)
     await tally.flush()
     expect(figures(tally.view()).minute).toEqual([1, 0])

@@ -2,8 +2,10 @@
  * Parts for the tests of tallies: slots of two rules, a clock whose two readings move apart, and an
  * archive that fails when it is told to, and answers when it is told to.
  */
+import type { WindowKind } from '../../../src/core/windows.js'
 import type {
   StoredCounts,
+  StoredWindow,
   TallyArchive,
   WindowDelta,
   WindowRef,
@@ -22,9 +24,21 @@ export const allowed = 0
 export const declined = 1
 export const exempt = 2
 
-/** An archive that passes everything on, unless `failure` is set; each `add` waits while `held` is. */
+/** One count of an allowed request, which the first rule judged `within`. */
+export function deltaOf(window: WindowKind, startMs: number, count = 1): WindowDelta {
+  const counts = slots.blank()
+  counts[allowed] = count
+  counts[slots.ofVerdict(0, 0)] = count
+  return { window, startMs, counts }
+}
+
+/**
+ * An archive that passes everything on, unless `failure` is set, or `readFailure` for what is only read;
+ * each `add` waits while `held` is.
+ */
 export class FaultyArchive implements TallyArchive {
   failure: Error | null = null
+  readFailure: Error | null = null
   held: Promise<void> | null = null
   addCount = 0
   readonly #inner: TallyArchive
@@ -45,8 +59,17 @@ export class FaultyArchive implements TallyArchive {
     return this.#inner.sinceMs
   }
 
-  read(wanted: readonly WindowRef[]): StoredCounts {
-    return this.#inner.read(wanted)
+  get sizeBytes(): number {
+    return this.#inner.sizeBytes
+  }
+
+  get movedAside(): string | null {
+    return this.#inner.movedAside
+  }
+
+  /** What is kept by now, whatever `add` does. */
+  stored(wanted: readonly WindowRef[] = []): Promise<StoredCounts> {
+    return this.#inner.add([], wanted)
   }
 
   async add(deltas: readonly WindowDelta[], wanted: readonly WindowRef[]): Promise<StoredCounts> {
@@ -56,12 +79,9 @@ export class FaultyArchive implements TallyArchive {
     return this.#inner.add(deltas, wanted)
   }
 
-  sizeBytes(): number {
-    return this.#inner.sizeBytes()
-  }
-
-  close(): Promise<void> {
-    return this.#inner.close()
+  async history(window: WindowKind, fromMs: number, toMs: number): Promise<StoredWindow[]> {
+    if (this.readFailure !== null) throw this.readFailure
+    return this.#inner.history(window, fromMs, toMs)
   }
 }
 
@@ -95,4 +115,17 @@ export function tallyBench(
       for (let turn = 0; turn < times; turn++) tally.add(slot)
     },
   }
+}
+
+/** Makes every `add` wait until the answer is called. */
+export function hold(archive: FaultyArchive): () => void {
+  const { promise, resolve } = withResolvers()
+  archive.held = promise
+  return resolve
+}
+
+function withResolvers(): { promise: Promise<void>; resolve: () => void } {
+  let resolve: (() => void) | undefined
+  const promise = new Promise<void>((settle) => (resolve = settle))
+  return { promise, resolve: () => resolve?.() }
 }

@@ -1,6 +1,7 @@
 /*
  * Tallies in SQLite, asked of the database's thread. A batch whose answer was lost with the thread is sent
- * once more under its number, so that it counts once, whether or not it had been added.
+ * again under its number, so that it counts once, whether or not it had been added; where thread after
+ * thread dies over it, before the next batch.
  */
 import { randomUUID } from 'node:crypto'
 import type { WindowKind } from '../core/windows.js'
@@ -12,7 +13,7 @@ import type {
   WindowRef,
 } from '../tally/archive.js'
 import { ThreadDied, type DatabaseThread } from './database-thread.js'
-import type { ArchiveFacts, Exchanged } from './tally-rows.js'
+import type { ArchiveFacts, Batch, Exchanged } from './tally-rows.js'
 
 const sendsMax = 3
 /** Exchanges, about one a second: who shares a file need not write each second. */
@@ -23,6 +24,10 @@ export class SqliteTallyArchive implements TallyArchive {
   readonly #wallMs: () => number
   readonly #writer = randomUUID()
   #sequence = 0
+  /** Sent as often as it may be, and never answered: it may have been added. */
+  #doubtful: Batch | null = null
+  /** Added, though whoever handed them over was told that they were not, and will hand them over again. */
+  #unheard: readonly WindowDelta[] = []
   #facts: ArchiveFacts
   /** Exchanges since one found that another process had written. */
   #quietExchanges = quietExchangesMin
@@ -60,15 +65,15 @@ export class SqliteTallyArchive implements TallyArchive {
   }
 
   async add(deltas: readonly WindowDelta[], wanted: readonly WindowRef[]): Promise<StoredCounts> {
-    const batch = { writer: this.#writer, sequence: ++this.#sequence, deltas }
-    for (let sends = 1; ; sends++) {
-      try {
-        return this.#note(
-          await this.#thread.ask('tallies', 'exchange', batch, wanted, this.#wallMs()),
-        )
-      } catch (error) {
-        if (!(error instanceof ThreadDied) || sends === sendsMax) throw error
-      }
+    await this.#settle()
+    const batch = this.#batchOf(without(deltas, this.#unheard))
+    try {
+      const stored = this.#note(await this.#send(batch, wanted))
+      this.#unheard = []
+      return stored
+    } catch (error) {
+      if (error instanceof ThreadDied) this.#doubtful = batch
+      throw error
     }
   }
 
@@ -76,9 +81,45 @@ export class SqliteTallyArchive implements TallyArchive {
     return this.#thread.ask('tallies', 'history', window, fromMs, toMs)
   }
 
+  /** Sends what is doubtful once more: then it has been added for certain. */
+  async #settle(): Promise<void> {
+    if (this.#doubtful === null) return
+    await this.#send(this.#doubtful, [])
+    this.#unheard = [...this.#unheard, ...this.#doubtful.deltas]
+    this.#doubtful = null
+  }
+
+  #batchOf(deltas: readonly WindowDelta[]): Batch {
+    return { writer: this.#writer, sequence: ++this.#sequence, deltas }
+  }
+
+  async #send(batch: Batch, wanted: readonly WindowRef[]): Promise<Exchanged> {
+    for (let sends = 1; ; sends++) {
+      try {
+        return await this.#thread.ask('tallies', 'exchange', batch, wanted, this.#wallMs())
+      } catch (error) {
+        if (!(error instanceof ThreadDied) || sends === sendsMax) throw error
+      }
+    }
+  }
+
   #note({ stored, facts }: Exchanged): StoredCounts {
     this.#facts = facts
     this.#quietExchanges = facts.isShared ? 0 : this.#quietExchanges + 1
     return stored
   }
+}
+
+/** What is left of deltas that contain others: counts of their own, since their sender goes on counting. */
+function without(deltas: readonly WindowDelta[], known: readonly WindowDelta[]): WindowDelta[] {
+  return deltas.map((delta) => {
+    const counts = delta.counts.slice()
+    for (const { window, startMs, counts: added } of known) {
+      if (window !== delta.window || startMs !== delta.startMs) continue
+      for (const [slot, count] of added.entries()) {
+        counts[slot] = Math.max(0, (counts[slot] ?? 0) - count)
+      }
+    }
+    return { ...delta, counts }
+  })
 }

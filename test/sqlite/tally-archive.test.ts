@@ -1,23 +1,49 @@
 /*
- * Tallies in SQLite: read back as they were written, added to by several processes at once, kept as long
- * as each kind of window is kept.
+ * Tallies in the database's thread: read back after a restart, added to by several processes at once, and
+ * counted once whatever becomes of the thread meanwhile.
  */
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
-import { describe, expect, it, onTestFinished } from 'vitest'
-import { openDatabase } from '../../src/sqlite/database.js'
-import { SqliteTallyArchive } from '../../src/sqlite/tally-archive.js'
-import { TallySlots } from '../../src/tally/slots.js'
-import { distUrl, runModule } from '../support/units/dist.js'
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { ThreadDied } from '../../src/sqlite/database-thread.js'
 import { temporaryFolder } from '../support/processes.js'
-import { allowed, declined, exempt, mondayMs, slots, tallyBench } from '../support/units/tallies.js'
+import { distUrl, runModule } from '../support/units/dist.js'
+import {
+  allowed,
+  declined,
+  deltaOf,
+  exempt,
+  mondayMs,
+  slots,
+  tallyBench,
+} from '../support/units/tallies.js'
+import { idle, threadAt } from '../support/units/threads.js'
 
-const dayMs = 86_400_000
+/** How the thread dies next: before a call reaches it, or when it has answered, unheard; or it is spared. */
+const deaths = vi.hoisted((): ('before' | 'after' | 'spared')[] => [])
+vi.mock('node:worker_threads', async (original) => {
+  const threads = await original<typeof import('node:worker_threads')>()
+  class Mortal extends threads.Worker {
+    override postMessage(message: unknown): void {
+      if (deaths[0] !== 'before') return super.postMessage(message)
+      deaths.shift()
+      void this.terminate()
+    }
 
-function archiveAt(path: string, wallMs = () => mondayMs, ofSlots = slots) {
-  const database = openDatabase(path, mondayMs)
-  onTestFinished(() => database.close())
-  return { database, archive: new SqliteTallyArchive(database, ofSlots, wallMs) }
+    override emit(event: string, ...given: unknown[]): boolean {
+      if (event !== 'message' || deaths[0] === 'before') return super.emit(event, ...given)
+      if (deaths.shift() !== 'after') return super.emit(event, ...given)
+      void this.terminate()
+      return true
+    }
+  }
+  return { ...threads, Worker: Mortal }
+})
+afterEach(() => void deaths.splice(0))
+
+const bench = (path = join(temporaryFolder(), 'x.db')) => {
+  const { thread, archive } = threadAt(path)
+  return { ...tallyBench(mondayMs, archive), path, thread, archive }
 }
 
 function rowsOf(path: string, sql: string): unknown[] {
@@ -27,147 +53,145 @@ function rowsOf(path: string, sql: string): unknown[] {
   return rows
 }
 
-const delta = (window: 'minute' | 'hour' | 'day' | 'week', startMs: number, count = 1) => {
-  const counts = slots.blank()
-  counts[allowed] = count
-  counts[slots.ofVerdict(0, 0)] = count
-  return { window, startMs, counts }
-}
+const daysIn = (path: string) =>
+  rowsOf(path, `SELECT sum(count) AS n FROM request_tallies WHERE window = 'day'`)
 
 describe('the archive', () => {
   it('reads back after reopening what was flushed', async () => {
-    const path = join(temporaryFolder(), 'x.db')
-    const first = archiveAt(path)
-    const { tally, count } = tallyBench(mondayMs, first.archive)
+    const { path, tally, count, thread, archive } = bench()
     count(allowed, 3)
     count(declined, 2)
     count(exempt)
     count(slots.ofVerdict(1, 2), 4)
     await tally.flush()
-    first.database.close()
-    const second = archiveAt(path)
-    const again = tallyBench(mondayMs, second.archive)
+    await thread.close()
+    const again = bench(path)
+    await again.tally.flush()
     const { totals, windows } = again.tally.view()
     expect([...totals]).toEqual([3, 2, 1, 0, 0, 0, 0, 0, 4])
     for (const kind of ['minute', 'hour', 'day', 'week'] as const) {
       expect([...windows[kind].current.counts]).toEqual([...totals])
     }
-    expect(second.archive.id).toBe(first.archive.id)
-    expect(second.archive.sinceMs).toBe(mondayMs)
-    expect(second.archive.path).toBe(path)
-  })
-
-  it('keeps requests in request_tallies, as whole numbers, under the names of the contract', async () => {
-    const path = join(temporaryFolder(), 'x.db')
-    const { tally, count } = tallyBench(mondayMs + 0.25, archiveAt(path).archive)
-    count(allowed, 2)
-    count(declined)
-    await tally.flush()
-    const sql = `SELECT window, start_ms, outcome, count, typeof(start_ms) || typeof(count) AS types
-      FROM request_tallies WHERE window IN ('minute', 'week') ORDER BY window, outcome`
-    const row = { start_ms: mondayMs, types: 'integerinteger' }
-    expect(rowsOf(path, sql)).toEqual([
-      { ...row, window: 'minute', outcome: 'allowed', count: 2 },
-      { ...row, window: 'minute', outcome: 'declined', count: 1 },
-      { ...row, window: 'week', outcome: 'allowed', count: 2 },
-      { ...row, window: 'week', outcome: 'declined', count: 1 },
-    ])
-  })
-
-  it('passes over rules that no longer exist, and keeps their rows', async () => {
-    const path = join(temporaryFolder(), 'x.db')
-    await archiveAt(path).archive.add([delta('week', mondayMs, 7)], [])
-    const other = new TallySlots(['global', 'new'])
-    const { archive } = archiveAt(path, undefined, other)
-    expect([...archive.read([]).totals]).toEqual([7, 0, 0, 0, 0, 0, 0, 0, 0])
-    expect(rowsOf(path, "SELECT count FROM rule_tallies WHERE rule = 'ip'")).toEqual([{ count: 7 }])
-  })
-
-  it('adds all or nothing', async () => {
-    const path = join(temporaryFolder(), 'x.db')
-    const { archive } = archiveAt(path)
-    const bad = { ...delta('hour', mondayMs), startMs: 'x' as unknown as number, window: null }
-    await expect(
-      archive.add([delta('week', mondayMs), bad as unknown as ReturnType<typeof delta>], []),
-    ).rejects.toThrow('NOT NULL')
-    expect(archive.read([]).totals[allowed]).toBe(0)
+    expect(again.archive.id).toBe(archive.id)
+    expect(again.archive.sinceMs).toBe(mondayMs)
+    expect([again.archive.path, again.archive.movedAside]).toEqual([path, null])
+    expect(again.archive.sizeBytes).toBeGreaterThan(4_096)
   })
 
   it('rejects while another holds the file, and gets everything in afterwards', async () => {
-    const path = join(temporaryFolder(), 'x.db')
-    const { tally, count } = tallyBench(mondayMs, archiveAt(path).archive)
+    const { path, tally, count, thread } = bench()
+    await idle(thread)
     const other = new Sqlite(path)
     onTestFinished(() => void other.close())
     other.exec('BEGIN IMMEDIATE')
     count(allowed, 3)
     await tally.flush()
     expect(tally.health()).toMatchObject({ okCount: 0, failedCount: 1 })
+    expect(tally.health().failure).toMatchObject({ code: 'SQLITE_BUSY' })
     expect(tally.view().totals[allowed]).toBe(3)
+    // What is only read needs no lock.
+    expect((await tally.history('minute', 0, Infinity))[0]?.counts[allowed]).toBe(3)
     other.exec('COMMIT')
     await tally.flush()
+    expect(daysIn(path)).toEqual([{ n: 3 }])
+  })
+
+  it('has a history of what is stored, with what waits added', async () => {
+    const { tally, count, clock } = bench()
+    count(allowed, 3)
+    await tally.flush()
+    clock.advance(60_000)
+    count(declined, 4)
+    const minutes = await tally.history('minute', mondayMs, mondayMs + 60_001)
     expect(
-      rowsOf(path, "SELECT sum(count) AS n FROM request_tallies WHERE window = 'day'"),
-    ).toEqual([{ n: 3 }])
+      minutes.map(({ startMs, counts }) => [startMs - mondayMs, [...counts.subarray(0, 2)]]),
+    ).toEqual([
+      [0, [3, 0]],
+      [60_000, [0, 4]],
+    ])
+  })
+
+  it('takes nothing any more once its thread is closed', async () => {
+    const { archive, thread } = bench()
+    await thread.close()
+    await expect(archive.add([deltaOf('week', mondayMs)], [])).rejects.toThrow(ThreadDied)
   })
 })
 
-const kept = async (wallMs: () => number) => {
-  const path = join(temporaryFolder(), 'x.db')
-  const { archive } = archiveAt(path, wallMs)
-  return {
-    archive,
-    windows: () =>
-      rowsOf(path, 'SELECT window AS w, start_ms AS s FROM request_tallies ORDER BY w, s'),
-  }
-}
-
-describe('retention', () => {
+describe('a batch whose thread dies', () => {
   it.each([
-    ['minute', 2 * dayMs],
-    ['hour', 90 * dayMs],
-    ['day', 3 * 365 * dayMs],
-  ] as const)('a %s is kept for %i ms and not longer', async (window, ageMs) => {
-    const { archive, windows } = await kept(() => mondayMs)
-    await archive.add([delta(window, mondayMs - ageMs - 1), delta(window, mondayMs - ageMs)], [])
-    expect(windows()).toEqual([{ w: window, s: mondayMs - ageMs }])
+    [['before']],
+    [['after']],
+    [['before', 'after']],
+    [['after', 'after']],
+    [['after', 'before']],
+  ] as const)('is added once: it dies %j the batch was added', async (ways) => {
+    const { path, tally, count, thread } = bench()
+    await idle(thread)
+    count(allowed, 3)
+    deaths.push(...ways)
+    await tally.flush()
+    expect(deaths).toEqual([])
+    expect(tally.health()).toMatchObject({ okCount: 1, failedCount: 0, failure: null })
+    expect(tally.view().totals[allowed]).toBe(3)
+    expect(daysIn(path)).toEqual([{ n: 3 }])
+    count(allowed, 4)
+    await tally.flush()
+    expect([daysIn(path), tally.pendingRequests()]).toEqual([[{ n: 7 }], 0])
   })
 
-  it('a week is kept for ever, and so are the totals', async () => {
-    const { archive, windows } = await kept(() => mondayMs)
-    await archive.add([delta('week', mondayMs - 5_200 * 7 * dayMs, 4)], [])
-    expect(windows().length).toBe(1)
-    expect(archive.read([]).totals[allowed]).toBe(4)
+  it.each([
+    [['before', 'before', 'before']],
+    [['after', 'after', 'after']],
+    [['before', 'before', 'before', 'after', 'before', 'before']],
+    [['after', 'after', 'after', 'after', 'after', 'after', 'after']],
+    [['after', 'after', 'after', 'spared', 'after', 'after', 'after']],
+    [['after', 'after', 'after', 'spared', 'before', 'before', 'before']],
+  ] as const)('again and again waits, and is added once in the end: %j', async (ways) => {
+    const { path, tally, count, thread } = bench()
+    await idle(thread)
+    let sum = 0
+    deaths.push(...ways)
+    do {
+      count(allowed, 3)
+      sum += 3
+      await tally.flush()
+      expect([
+        tally.view().totals[allowed],
+        tally.view().windows.day.current.counts[allowed],
+      ]).toEqual([sum, sum])
+    } while (deaths.length > 0)
+    expect(tally.health().failedCount).toBe(Math.floor(ways.length / 3))
+    await tally.flush()
+    expect(tally.health().failure).toBe(null)
+    expect([daysIn(path), tally.pendingRequests()]).toEqual([[{ n: sum }], 0])
   })
 
-  it('is looked after once an hour', async () => {
-    let nowMs = mondayMs
-    const { archive, windows } = await kept(() => nowMs)
-    await archive.add([delta('minute', mondayMs)], [])
-    nowMs += 3 * dayMs
-    await archive.add([], [])
-    expect(windows()).toEqual([])
-    await archive.add([delta('minute', mondayMs)], [])
-    nowMs += 3_599_999
-    await archive.add([], [])
-    expect(windows().length).toBe(1)
-    nowMs += 1
-    await archive.add([], [])
-    expect(windows()).toEqual([])
+  it('again and again is added once though the file is locked after that', async () => {
+    const { path, tally, count, thread } = bench()
+    await idle(thread)
+    count(allowed, 3)
+    deaths.push('after', 'after', 'after')
+    await tally.flush()
+    expect(tally.health().failure).toBeInstanceOf(ThreadDied)
+    const other = new Sqlite(path)
+    onTestFinished(() => void other.close())
+    other.exec('BEGIN IMMEDIATE')
+    count(allowed, 1)
+    await tally.flush()
+    expect(tally.health().failure).toMatchObject({ code: 'SQLITE_BUSY' })
+    other.exec('COMMIT')
+    count(allowed, 1)
+    await tally.flush()
+    expect([daysIn(path), tally.view().totals[allowed]]).toEqual([[{ n: 5 }], 5])
   })
 
-  it('is made up for when the flush that looked after it failed', async () => {
-    let nowMs = mondayMs
-    const { archive, windows } = await kept(() => nowMs)
-    await archive.add([delta('minute', mondayMs)], [])
-    nowMs += 3 * dayMs
-    const read = archive.read.bind(archive)
-    archive.read = () => {
-      throw new Error('disk I/O error')
-    }
-    await expect(archive.add([delta('minute', nowMs)], [])).rejects.toThrow('disk')
-    archive.read = read
-    await archive.add([delta('minute', nowMs)], [])
-    expect(windows()).toEqual([{ w: 'minute', s: nowMs }])
+  it('is all that is sent again: any other call is rejected', async () => {
+    const { thread } = bench()
+    await idle(thread)
+    deaths.push('after')
+    await expect(thread.ask('sessions', 'set', 'a', '1', 1)).rejects.toThrow(ThreadDied)
+    expect(deaths).toEqual([])
   })
 })
 
@@ -175,17 +199,19 @@ describe('several processes', () => {
   it('SQL-02: add into one file, and nothing is lost', async () => {
     const path = join(temporaryFolder(), 'x.db')
     const source = `
-      import { openDatabase } from '${distUrl('sqlite/database.js')}'
+      import { startThread } from '${distUrl('sqlite/start-thread.js')}'
       import { SqliteTallyArchive } from '${distUrl('sqlite/tally-archive.js')}'
+      import { TallyRows } from '${distUrl('sqlite/tally-rows.js')}'
       import { TallySlots } from '${distUrl('tally/slots.js')}'
       import { Tally } from '${distUrl('tally/tally.js')}'
       import { createCalendar } from '${distUrl('tally/calendar.js')}'
       import { manualClock } from '${distUrl('testing/index.js')}'
       const [path, rule, count] = process.argv.slice(-3)
-      const database = openDatabase(path, 0)
       const slots = new TallySlots([rule])
       const clock = manualClock(${mondayMs})
-      const archive = new SqliteTallyArchive(database, slots, clock.wallMs)
+      const read = (database) => new TallyRows(database, [rule]).read([]).facts
+      const { thread, found } = startThread(path, [rule], clock.wallMs, read)
+      const archive = new SqliteTallyArchive(thread, found, clock.wallMs)
       const tally = new Tally({ slots, calendar: createCalendar(), archive, clock })
       for (let n = 0; n < Number(count); n++) {
         tally.reach(clock.monotonicMs())
@@ -194,7 +220,7 @@ describe('several processes', () => {
         await tally.flush()
       }
       while (tally.pendingRequests() > 0) await tally.flush()
-      database.close()`
+      await thread.close()`
     const ended = await Promise.all(
       ['ip', 'ip', 'ip', 'ip', 'one', 'other'].map((rule) =>
         runModule(source, [path, rule, rule === 'ip' ? '40' : '60']),
@@ -220,10 +246,7 @@ describe('several processes', () => {
 
   it('see each other: figures read back include what others added', async () => {
     const path = join(temporaryFolder(), 'x.db')
-    const [one, other] = [
-      tallyBench(mondayMs, archiveAt(path).archive),
-      tallyBench(mondayMs, archiveAt(path).archive),
-    ]
+    const [one, other] = [bench(path), bench(path)]
     one.count(allowed, 2)
     other.count(allowed, 3)
     await one.tally.flush()
@@ -233,5 +256,22 @@ describe('several processes', () => {
       expect(tally.view().totals[allowed]).toBe(5)
       expect(tally.view().windows.minute.current.counts[allowed]).toBe(5)
     }
+  })
+
+  it('know of each other from the first write on, and for a minute of flushes after the last', async () => {
+    const path = join(temporaryFolder(), 'x.db')
+    const [one, other] = [bench(path), bench(path)]
+    one.count(allowed)
+    for (let turn = 0; turn < 3; turn++) await one.tally.flush()
+    await idle(other.thread)
+    expect([one.archive.isShared, other.archive.isShared]).toEqual([false, false])
+    other.count(allowed)
+    await other.tally.flush()
+    for (let turn = 0; turn < 60; turn++) {
+      await one.tally.flush()
+      expect(one.archive.isShared).toBe(true)
+    }
+    await one.tally.flush()
+    expect(one.archive.isShared).toBe(false)
   })
 })

@@ -14,6 +14,7 @@ import { createGate, type GateParts } from '../gate/gate.js'
 import { version } from '../gate/version.js'
 import type { CountingDatabase } from '../gate/counting.js'
 import { startUpkeep } from '../sqlite/upkeep.js'
+import type { PageFetcher } from '../url/fetch-page.js'
 import { createApp } from './app.js'
 import { createLog } from './log.js'
 import { pathOfTarget } from './request-target.js'
@@ -82,11 +83,7 @@ export async function startApp(
     const close = async () => {
       isClosing = true
       for (const timer of upkeep) clearInterval(timer)
-      // Before requests are cut: whoever waits for a page is answered that there is none.
-      const giveUp = setTimeout(() => void fetcher.close(), fetchGraceMs)
-      await closeServer(server)
-      clearTimeout(giveUp)
-      await fetcher.close()
+      await endRequests(server, fetcher)
       database.thread.bePatient()
       await sessions.flush()
       await pages.flush()
@@ -98,6 +95,14 @@ export async function startApp(
     await gate.close()
     throw error
   }
+}
+
+/** Whoever waits for a page is answered that there is none, before the connection would be cut. */
+async function endRequests(server: Server, fetcher: PageFetcher): Promise<void> {
+  const giveUp = setTimeout(() => void fetcher.close(), fetchGraceMs)
+  await closeServer(server)
+  clearTimeout(giveUp)
+  await fetcher.close()
 }
 
 /** An address that listens everywhere is none to go to. */

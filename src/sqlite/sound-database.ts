@@ -89,10 +89,15 @@ export function isDamage(error: unknown): boolean {
   return typeof code === 'string' && /^SQLITE_(CORRUPT|NOTADB)/.test(code)
 }
 
-/** Device and inode of a file; null where there is none. */
+/** Device and inode of a file; null where there is none, or where that cannot be told. */
 export function identityOf(path: string): string | null {
-  const stats = statSync(path, { throwIfNoEntry: false })
-  return stats === undefined ? null : `${stats.dev} ${stats.ino}`
+  try {
+    const { dev, ino } = statSync(path)
+    return `${dev} ${ino}`
+  } catch {
+    // Opening it will meet the same fault, and say what it is.
+    return null
+  }
 }
 
 function openPrepared<T>(

@@ -102,16 +102,12 @@ describe('serve refuses, in one line,', () => {
     expect(line).toMatch(/file already exists|not a directory/)
   })
 
-  it('a database that is a folder, and one that is no database', async () => {
-    const folder = temporaryFolder()
-    mkdirSync(join(folder, 'folder.db'))
-    writeFileSync(join(folder, 'text.db'), 'This is no database. '.repeat(100))
-    for (const name of ['folder.db', 'text.db']) {
-      const path = join(folder, name)
-      expect(await refusal({ TALLYGATE_DATABASE: path })).toContain(
-        `Cannot open the database ${path}`,
-      )
-    }
+  it('a database that is a folder', async () => {
+    const path = join(temporaryFolder(), 'folder.db')
+    mkdirSync(path)
+    expect(await refusal({ TALLYGATE_DATABASE: path })).toContain(
+      `Cannot open the database ${path}`,
+    )
   })
 
   it.each([

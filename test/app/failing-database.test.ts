@@ -1,19 +1,12 @@
 /*
  * A database that does not take writes: requests go on, nothing is lost that fits in memory, and it shows.
  */
-import { rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { closeSync, openSync, rmSync, statSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { parseExposition, valueOf } from '../support/exposition.js'
-import {
-  cli,
-  run,
-  startApp,
-  temporaryFolder,
-  until,
-  type StartedApp,
-} from '../support/processes.js'
+import { startApp, temporaryFolder, until, type StartedApp } from '../support/processes.js'
 
 const ready = async (app: StartedApp) =>
   (await (await fetch(`${app.url}/readyz`)).json()) as { status: string; degraded: string[] }
@@ -72,35 +65,55 @@ describe('a database that another process has locked', () => {
   })
 })
 
+/** Fills a file with what no database is, from the second page on, in place. */
+const damage = (path: string) => {
+  const file = openSync(path, 'r+')
+  writeSync(file, Buffer.alloc(statSync(path).size - 100, 7), 0, null, 100)
+  closeSync(file)
+}
+
+const requestsIn = (path: string) => {
+  const connection = new Sqlite(path, { readonly: true })
+  const sum = `SELECT sum(count) AS count FROM request_tallies WHERE window = 'day'`
+  const { count } = connection.prepare(sum).get() as { count: number | null }
+  connection.close()
+  return count ?? 0
+}
+
 describe('a database file that is removed under the app', () => {
-  it('is noticed: it shows, and requests go on', async () => {
+  it('is begun anew, with what was pending; it shows until the restart', async () => {
     const path = join(temporaryFolder(), 'counts.db')
     const app = await startApp({ TALLYGATE_DATABASE: path })
     onTestFinished(() => void app.end())
     for (const name of [path, `${path}-wal`, `${path}-shm`]) rmSync(name, { force: true })
-    await until(async () => (await ready(app)).status === 'degraded', 'it to be noticed')
-    expect((await fetch(`${app.url}/api/ping`)).status).toBe(200)
-    expect((await app.stats()).totals.requests).toBe(1)
-    const { stderr } = await app.end()
-    expect(stderr).toContain('was removed or replaced under the app')
-    expect(stderr).toContain('closing with requests that could not be written')
+    for (let sent = 0; sent < 5; sent++) await (await fetch(`${app.url}/api/ping`)).arrayBuffer()
+    await until(async () => (await ready(app)).degraded.length > 0, 'it to be noticed')
+    expect(await ready(app)).toEqual({ status: 'degraded', degraded: ['database-replaced'] })
+    expect((await app.stats()).totals.requests).toBe(5)
+    const { code, stderr } = await app.end()
+    expect(code).toBe(0)
+    expect(stderr.match(/counting goes on in a new file/g)).toHaveLength(1)
+    expect(requestsIn(path)).toBe(5)
+    const again = await startApp({ TALLYGATE_DATABASE: path })
+    expect(await ready(again)).toEqual({ status: 'ready', degraded: [] })
+    await again.end()
   })
 })
 
 describe('a database file that is damaged', () => {
-  it('stops the start with one line, not a stack', async () => {
+  it('at the start is moved aside, and that shows', async () => {
     const path = join(temporaryFolder(), 'counts.db')
     await (await startApp({ TALLYGATE_DATABASE: path })).end()
-    const { size } = statSync(path)
-    truncateSync(path, 8192)
-    writeFileSync(path, Buffer.alloc(size - 4096, 7), { flag: 'r+' })
-    const { code, stderr } = await run(process.execPath, [cli, 'serve'], {
-      PORT: '0',
-      LOG_LEVEL: 'silent',
-      TALLYGATE_DATABASE: path,
-    }).finished
-    expect(code).toBe(1)
-    expect(stderr.trimEnd().split('\n')).toHaveLength(1)
-    expect(stderr).toContain(`Cannot open the database ${path}: `)
+    damage(path)
+    const app = await startApp({ TALLYGATE_DATABASE: path })
+    onTestFinished(() => void app.end())
+    for (let sent = 0; sent < 3; sent++) {
+      expect((await fetch(`${app.url}/api/ping`)).status).toBe(200)
+    }
+    expect(await ready(app)).toEqual({ status: 'degraded', degraded: ['database-replaced'] })
+    const { movedAside } = (await app.stats()).persistence
+    expect(movedAside).toMatch(/counts\.db\.damaged-\d{8}T\d{6}Z$/)
+    expect((await app.end()).code).toBe(0)
+    expect(requestsIn(path)).toBe(3)
   })
 })

@@ -8,6 +8,7 @@
  * stays under some megabytes, and is cut once nobody writes.
  */
 import { rmSync } from 'node:fs'
+import type { Database } from 'better-sqlite3'
 import type { OpenDatabase } from './database.js'
 import {
   createServices,
@@ -40,12 +41,18 @@ interface Open {
 
 const logBytesMax = 8 * 1_048_576
 const logBytesIdle = 1_048_576
+/** From where on others are made to wait, and how much further it grows before they are again. */
+const logBytesPressed = 16 * 1_048_576
+const logBytesStep = 8 * 1_048_576
+/** Pages of the log that others could not have written just now: somebody reads the state before them. */
+const heldPagesMin = 1_000
 
 export class DatabaseKeeper {
   readonly #path: string
   readonly #options: ServiceOptions
   #open: Open | null = null
   #isPatient = false
+  #pressedBytes = logBytesPressed
   #changes: FileChanges
 
   /** @param changes so far: whoever had the file before, it is known whether this is still the same. */
@@ -97,10 +104,26 @@ export class DatabaseKeeper {
   tidy(isIdle: boolean): void {
     if (this.#open === null) return
     const { database } = this.#open
-    const logBytes = database.logBytes()
-    if (logBytes > (isIdle ? logBytesIdle : logBytesMax)) {
-      database.connection.pragma(`wal_checkpoint(${isIdle ? 'TRUNCATE' : 'PASSIVE'})`)
-    }
+    const { connection } = database
+    const bytes = database.logBytes()
+    if (isIdle && bytes > logBytesIdle) connection.pragma('wal_checkpoint(TRUNCATE)')
+    else if (bytes > logBytesMax) this.#moveLog(connection, bytes)
+  }
+
+  /**
+   * Where several write all the time, none of them ever finds the log at rest: one has to make the others
+   * wait. But somebody who reads an old state for long would make it wait itself, with each call.
+   */
+  #moveLog(connection: Database, bytes: number): void {
+    if (bytes < logBytesPressed) this.#pressedBytes = logBytesPressed
+    const isPressed = bytes >= this.#pressedBytes
+    const mode = isPressed ? 'RESTART' : 'PASSIVE'
+    const [moved] = connection.pragma(`wal_checkpoint(${mode})`) as {
+      log: number
+      checkpointed: number
+    }[]
+    const isHeld = moved !== undefined && moved.log - moved.checkpointed > heldPagesMin
+    if (isPressed && isHeld) this.#pressedBytes = bytes + logBytesStep
   }
 
   close(): void {

@@ -71,6 +71,7 @@ const plainRule: Omit<CompiledRule, 'algorithm' | 'limit' | 'capacity' | 'nearUs
   maxKeys: 1,
   ipv6Prefix: 64,
   expose: true,
+  persist: false,
   candidates: [],
   candidateOf: null,
   label: '',

@@ -26,13 +26,14 @@ const rules: readonly RuleOptions[] = [
   { name: 'checkout', key: 'ip', function: 'checkout', limit, window: windowMs },
 ]
 
-const silent = { info() {}, warn() {}, error() {} }
+const logger = { info() {}, warn() {}, error() {} }
+const states = { restore() {} }
 
 export function tallygateGate({ ips, sessions }: Clients): Contender {
   const compiled = compileRules(rules)
   const calendar = createCalendar()
-  const parts = { path: undefined, rules: compiled, calendar, clock: systemClock, logger: silent }
-  const { observer, countRequest } = createCounting(parts)
+  const parts = { path: undefined, rules: compiled, calendar, clock: systemClock }
+  const { observer, countRequest } = createCounting({ ...parts, logger, states })
   const store = new MemoryStore(compiled, systemClock)
   const limiter = new RuleLimiter(rules, compiled, store, observer)
   const asked = { also: 'checkout' }

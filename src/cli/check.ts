@@ -81,6 +81,7 @@ function inWords(rule: CompiledRule): string {
   for (const { label } of rule.candidates) parts.push(`compared with ${label}`)
   if (rule.strict) parts.push('declined attempts count too')
   if (rule.key !== 'global' && rule.key !== 'ip') parts.push(absence(rule))
+  if (rule.persist) parts.push('kept over restarts where there is a database')
   if (rule.mode === 'shadow') parts.push('in shadow: it decides and counts, but never declines')
   return `${parts.join('; ')}.`
 }

@@ -63,7 +63,10 @@ export interface Algorithm {
   readonly name: AlgorithmName
   /** 32-bit words of state a key takes: an even number. */
   readonly wordCount: number
-  /** Whether its state refers to entries of a pool. */
+  /**
+   * Whether its state refers to entries of a pool: its first two words are then the first and the last one
+   * of a log, or none. All else is a state by itself, so that a copy of it can be put into another slab.
+   */
   readonly keepsEntries: boolean
   /** Goes over to the key's own time, see `RuleTime`; what takes a time below does so by itself. */
   align(state: KeyState, at: number, time: RuleTime): void

@@ -1,18 +1,25 @@
 /*
  * Entries for logs whose length differs from key to key: each a time, a cost and a link to the next, in
- * chunks of typed arrays that are added and never moved, so that growing stalls nothing. Freed entries are
+ * chunks of memory that are added and never moved, so that growing stalls nothing. Freed entries are
  * linked into a list and used again. Entry 0 is never given out: it stands for "none".
+ *
+ *   entry    [ time · · | cost | next ]      together, because a walk along a log waits for memory
  */
 
 const chunkBits = 14
 const chunkSize = 1 << chunkBits
 const chunkMask = chunkSize - 1
 
+/** One piece of memory, seen as doubles and as words. */
 interface Chunk {
-  readonly times: Float64Array
-  readonly costs: Uint32Array
-  readonly nexts: Uint32Array
+  readonly doubles: Float64Array
+  readonly words: Uint32Array
 }
+
+const entryDoubles = 2
+const entryWords = 4
+const COST = 2
+const NEXT = 3
 
 export const noEntry = 0
 
@@ -30,11 +37,11 @@ export class EntryPool {
   /** A fresh entry with no successor. The caller sees to the bound by `count`. */
   add(timeMs: number, cost: number): number {
     const entry = this.#take()
-    const { times, costs, nexts } = this.#chunkOf(entry)
+    const { doubles, words } = this.#chunkOf(entry)
     const index = entry & chunkMask
-    times[index] = timeMs
-    costs[index] = cost
-    nexts[index] = noEntry
+    doubles[index * entryDoubles] = timeMs
+    words[index * entryWords + COST] = cost
+    words[index * entryWords + NEXT] = noEntry
     this.#count++
     return entry
   }
@@ -46,23 +53,23 @@ export class EntryPool {
   }
 
   timeOf(entry: number): number {
-    return this.#chunkOf(entry).times[entry & chunkMask] as number
+    return this.#chunkOf(entry).doubles[(entry & chunkMask) * entryDoubles] as number
   }
 
   costOf(entry: number): number {
-    return this.#chunkOf(entry).costs[entry & chunkMask] as number
+    return this.#chunkOf(entry).words[(entry & chunkMask) * entryWords + COST] as number
   }
 
   nextOf(entry: number): number {
-    return this.#chunkOf(entry).nexts[entry & chunkMask] as number
+    return this.#chunkOf(entry).words[(entry & chunkMask) * entryWords + NEXT] as number
   }
 
   setCost(entry: number, cost: number): void {
-    this.#chunkOf(entry).costs[entry & chunkMask] = cost
+    this.#chunkOf(entry).words[(entry & chunkMask) * entryWords + COST] = cost
   }
 
   setNext(entry: number, next: number): void {
-    this.#chunkOf(entry).nexts[entry & chunkMask] = next
+    this.#chunkOf(entry).words[(entry & chunkMask) * entryWords + NEXT] = next
   }
 
   #take(): number {
@@ -82,9 +89,6 @@ export class EntryPool {
 }
 
 function newChunk(): Chunk {
-  return {
-    times: new Float64Array(chunkSize),
-    costs: new Uint32Array(chunkSize),
-    nexts: new Uint32Array(chunkSize),
-  }
+  const doubles = new Float64Array(chunkSize * entryDoubles)
+  return { doubles, words: new Uint32Array(doubles.buffer) }
 }

@@ -7,7 +7,7 @@
 export const errorCodes = {
   TALLYGATE_CONFIG_FILE: 'the configuration file cannot be read, or is not YAML',
   TALLYGATE_CONFIG_FIELD: 'a field of the configuration is unknown or has an impossible value',
-  TALLYGATE_RULE_FIELD: 'a rule has a field that is unknown, or not supported by this version',
+  TALLYGATE_RULE_FIELD: 'a rule has a field that is unknown, or not for its algorithm',
   TALLYGATE_RULE_VALUE: 'a field of a rule has an impossible value',
   TALLYGATE_RULE_NAME: 'two rules have the same name, or a rule that was asked for does not exist',
   TALLYGATE_OPTION: 'an option in code is unknown or has an impossible value',

@@ -19,8 +19,9 @@ export class KeyHasher {
   readonly #second: Int32Array
 
   /** @param seed 544 random bytes; drawn unless given, as a saved state does. */
-  constructor(seed: Buffer = randomBytes(seedBytes)) {
-    const words = new Int32Array(seed.buffer.slice(seed.byteOffset, seed.byteOffset + seedBytes))
+  constructor(seed: Buffer = drawHashSeed()) {
+    const end = seed.byteOffset + hashSeedBytes
+    const words = new Int32Array(seed.buffer.slice(seed.byteOffset, end))
     this.#first = words.slice(0, words.length / 2)
     this.#second = words.slice(words.length / 2)
   }
@@ -56,7 +57,11 @@ export class KeyHasher {
 
 /** More than any length, less than the step between two kinds. */
 const digestMark = 128
-const seedBytes = (hashedLengthMax + 4) * 2 * 4
+export const hashSeedBytes = (hashedLengthMax + 4) * 2 * 4
+
+export function drawHashSeed(): Buffer {
+  return randomBytes(hashSeedBytes)
+}
 
 /** Longer texts are replaced by a digest; as UTF-16, because UTF-8 has no half surrogate pairs. */
 function digestOf(text: string): string {

@@ -7,7 +7,7 @@ import { shown, TallygateError } from './errors.js'
 import { keyFault } from './key-check.js'
 import { matchFault } from './match-check.js'
 import { rollingLimitMax } from './plans.js'
-import { laterFields, ruleFields, type FieldRow } from './rule-fields.js'
+import { ruleFields, type FieldRow } from './rule-fields.js'
 import { isPlainFunction, looksLikeFunction } from './rule-functions.js'
 import type { RuleOptions } from './rule-options.js'
 import { nearestName } from './spelling.js'
@@ -164,11 +164,7 @@ const synonyms = new Map([
 /** @throws TallygateError that names the nearest known field, or all. */
 export function refuseField(title: string, field: string, known: readonly string[]): never {
   const near = synonyms.get(field.toLowerCase()) ?? nearestName(field, known)
-  const advice = laterFields.includes(field)
-    ? 'this version does not support it yet'
-    : near === null
-      ? `known fields are ${known.join(', ')}`
-      : `did you mean ${near}?`
+  const advice = near === null ? `known fields are ${known.join(', ')}` : `did you mean ${near}?`
   throw new TallygateError(
     'TALLYGATE_RULE_FIELD',
     `Cannot create rule ${title}: unknown field ${shownName(field)}: ${advice}`,

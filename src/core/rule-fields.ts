@@ -147,10 +147,13 @@ export const ruleFields: Readonly<Record<keyof RuleOptions, FieldRow>> = {
     doc: 'Named in response headers even when it did not decline.',
     fallback: '`true`, but `false` for `key: global`',
   },
+  persist: {
+    schema: z.boolean(),
+    must: 'true or false',
+    doc: 'Where there is a database, the counts of its keys survive a restart; see docs/library.md.',
+    fallback: '`true` where the window is 1h or longer',
+  },
 }
-
-/** Fields of the rule language that this version refuses by name. */
-export const laterFields = ['persist']
 
 function isSpan(value: unknown, leastMs: number): boolean {
   const spanMs = parseDuration(value)

@@ -53,6 +53,7 @@ export interface RuleOptions {
   maxEntries?: number | undefined
   ipv6Prefix?: number | undefined
   expose?: boolean | undefined
+  persist?: boolean | undefined
 }
 
 /** Another limit for the same keys, judged beside the rule; what is not stated is the rule's. */

@@ -56,6 +56,8 @@ export interface CompiledRule {
   readonly maxKeys: number
   readonly ipv6Prefix: number
   readonly expose: boolean
+  /** Whether the state of its keys is to survive a restart, where there is a database. */
+  readonly persist: boolean
   /** Judged beside this rule, in shadow; their indices follow those of all rules. */
   readonly candidates: readonly CompiledRule[]
   /** The name of the rule that this is a candidate of; null for a rule itself. */
@@ -129,6 +131,7 @@ function compileOwn(checked: RuleOptions, index: number): CompiledRule {
   const plans = typeof checked.limit === 'function' ? new Plans(checked.limit) : null
   const limit = typeof checked.limit === 'function' ? limitBeforePlans : checked.limit
   const match = checked.match === undefined ? null : new RequestMatch(checked.match)
+  const windowMs = parseDuration(checked.window) as number
   return {
     index,
     name: checked.name,
@@ -137,7 +140,7 @@ function compileOwn(checked: RuleOptions, index: number): CompiledRule {
     ...limitFields(limit, checked.burst ?? limit, near),
     plans,
     planOf: null,
-    windowMs: parseDuration(checked.window) as number,
+    windowMs,
     algorithm: algorithms.get(checked.algorithm ?? 'sliding-window') as Algorithm,
     minIntervalMs: parseDuration(checked.minInterval ?? 0) as number,
     maxAgeMs: checked.maxAge === undefined ? Infinity : (parseDuration(checked.maxAge) as number),
@@ -152,6 +155,7 @@ function compileOwn(checked: RuleOptions, index: number): CompiledRule {
     maxKeys: checked.maxKeys ?? 1_000_000,
     ipv6Prefix: checked.ipv6Prefix ?? 64,
     expose: checked.expose ?? key !== 'global',
+    persist: checked.persist ?? windowMs >= persistedWindowMsMin,
     candidates: [],
     candidateOf: null,
     label: '',
@@ -159,6 +163,9 @@ function compileOwn(checked: RuleOptions, index: number): CompiledRule {
 }
 
 const plainKeys: ReadonlySet<string> = new Set(['global', 'ip', 'session'])
+
+/** A shorter window is over soon after a restart. */
+const persistedWindowMsMin = 3_600_000
 
 /** Decides nothing; keys kept from another limit are swept by it, late rather than early. */
 const limitBeforePlans = 1
@@ -181,7 +188,8 @@ function compileCandidate(
   }
   const { window = rule.window, algorithm = rule.algorithm ?? 'sliding-window' } = candidate
   const isSameAlgorithm = algorithm === (rule.algorithm ?? 'sliding-window')
-  const judged = { ...rule, limit: candidate.limit, window, algorithm, mode: 'shadow' as const }
+  const own = { limit: candidate.limit, window, algorithm, mode: 'shadow' as const, persist: false }
+  const judged = { ...rule, ...own }
   const stated = isSameAlgorithm ? judged : withoutForeign(judged)
   delete stated.burst
   delete stated.candidates

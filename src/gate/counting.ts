@@ -22,6 +22,7 @@ import type { Calendar } from '../tally/calendar.js'
 import { MemoryArchive } from '../tally/memory-archive.js'
 import { TallySlots } from '../tally/slots.js'
 import { shownWindows, Tally, type TallyParts } from '../tally/tally.js'
+import type { RuleStates } from './rule-states.js'
 
 export interface CountingParts {
   /** The SQLite file; none: tallies in memory only. */
@@ -30,6 +31,8 @@ export interface CountingParts {
   readonly calendar: Calendar
   readonly clock: Clock
   readonly logger: Logger
+  /** Reads what else is kept, from the file that is open for the start. */
+  readonly states: Pick<RuleStates, 'restore'>
 }
 
 export interface CountingDatabase {
@@ -37,6 +40,8 @@ export interface CountingDatabase {
   readonly archive: SqliteTallyArchive
   /** Live changes of rules, as they were read at the start. */
   readonly overrides: StoredOverrides
+  /** The seed that the file's hashes have, in base64. */
+  readonly hashSeed: string
 }
 
 export interface Counting {
@@ -53,7 +58,8 @@ export interface Counting {
   countRequest(this: void, outcome: number): void
 }
 
-export function createCounting({ path, rules, calendar, clock, logger }: CountingParts): Counting {
+export function createCounting(counted: CountingParts): Counting {
+  const { path, rules, calendar, clock, logger } = counted
   const startedAtMs = clock.wallMs()
   const slots = new TallySlots(rules.map((rule) => rule.name))
   const flushDuration = new Histogram(metrics.tallyFlushDuration.buckets)
@@ -66,7 +72,7 @@ export function createCounting({ path, rules, calendar, clock, logger }: Countin
   }
   const parts = { slots, calendar, clock, onFlush }
   const { tally, database } =
-    path === undefined ? tallyInMemory(parts) : tallyInDatabase(path, parts, logger)
+    path === undefined ? tallyInMemory(parts) : tallyInDatabase(path, parts, counted)
   const candidateCount = rules.reduce((sum, { candidates }) => sum + candidates.length, 0)
   const recorder = new Recorder(rules.length + candidateCount)
   return {
@@ -112,20 +118,28 @@ function tallyInMemory(parts: PartsAtStart): OpenTally {
 }
 
 /** Reads what is kept, at once; a file that cannot be read stops the start. */
-function tallyInDatabase(path: string, parts: PartsAtStart, logger: Logger): OpenTally {
+function tallyInDatabase(
+  path: string,
+  parts: PartsAtStart,
+  { rules, logger, states }: CountingParts,
+): OpenTally {
   const { slots, calendar, clock } = parts
   const wallMs = () => clock.wallMs()
   const wanted = shownWindows(calendar, wallMs())
-  const { thread, found } = startThread(path, slots.ruleNames, wallMs, (database) => ({
-    journalMode: database.journalMode,
-    read: new TallyRows(database, slots.ruleNames).read(wanted),
-    overrides: new RuleChangeRows(database).read(),
-  }))
+  const names = slots.ruleNames
+  const { thread, found, hashSeed } = startThread(path, names, wallMs, (database, seed) => {
+    states.restore(database, seed, rules)
+    return {
+      journalMode: database.journalMode,
+      read: new TallyRows(database, names).read(wanted),
+      overrides: new RuleChangeRows(database).read(),
+    }
+  })
   announce(thread, found.journalMode, logger)
   const { stored, facts } = found.read
   const archive = new SqliteTallyArchive(thread, facts, wallMs)
   const tally = new Tally({ ...parts, archive, initial: stored })
-  return { tally, database: { thread, archive, overrides: found.overrides } }
+  return { tally, database: { thread, archive, overrides: found.overrides, hashSeed } }
 }
 
 /** One line when writing begins to fail, one when it is well again; the metrics have the rest. */

@@ -7,6 +7,8 @@ import { pino } from 'pino'
 import type { LiveChanges } from '../admin/live-changes.js'
 import { systemClock, type Clock } from '../core/clock.js'
 import type { Logger } from '../core/logger.js'
+import { KeyHasher } from '../core/hash.js'
+import { KeyMaker } from '../core/key.js'
 import { compileRules, type CompiledRule } from '../core/rule.js'
 import { Warnings } from '../core/warnings.js'
 import { ClientIdentity } from '../express/client-identity.js'
@@ -24,8 +26,9 @@ import { createAdministration } from './administration.js'
 import { createCounting, type Counting, type CountingDatabase } from './counting.js'
 import type { Gate } from './gate-api.js'
 import { metricSources } from './metric-sources.js'
-import { noteRules, noteWorkers } from './notices.js'
+import { noteMemoryOnly, noteRules, noteWorkers } from './notices.js'
 import { checkOptions, type CheckedOptions, type GateOptions } from './options.js'
+import { RuleStates } from './rule-states.js'
 import { version } from './version.js'
 
 /** `database`: it takes no writes now. `database-replaced`: a new one was begun, until the restart. */
@@ -54,13 +57,17 @@ export function createGate(given: GateOptions): GateParts {
   const rules = compileRules(options.rules)
   const warnings = new Warnings(logger, options.silence)
   noteRules(rules, logger)
+  if (options.database === undefined) noteMemoryOnly(options.rules, logger)
   noteWorkers(process.env, cluster.isWorker, warnings)
   const calendar = createCalendar(options.timeZone, options.weekStartsOn)
   const exposition = createExposition(options.registry)
-  const counting = createCounting({ path: options.database, rules, calendar, clock, logger })
-  const { tally, recorder, database } = counting
   const store = new MemoryStore(rules, clock)
-  const limiter = new RuleLimiter(options.rules, rules, store, counting.observer)
+  const states = new RuleStates({ store, clock, logger })
+  const parts = { path: options.database, rules, calendar, clock, logger, states }
+  const counting = createCounting(parts)
+  const { tally, recorder, database } = counting
+  const keys = new KeyMaker(hasherOf(database))
+  const limiter = new RuleLimiter(options.rules, rules, store, counting.observer, keys)
   const handlers = handlersOf(options, { limiter, warnings, clock, counting })
   const utilizationOf = (rule: CompiledRule) => recorder.utilization(rule, clock.monotonicMs())
   const administration = createAdministration({
@@ -84,7 +91,7 @@ export function createGate(given: GateOptions): GateParts {
       version,
     }),
   )
-  const timer = startTicking(limiter, counting, changes)
+  const timer = startTicking(limiter, counting, changes, states)
 
   let closing: Promise<void> | null = null
   return {
@@ -95,7 +102,7 @@ export function createGate(given: GateOptions): GateParts {
     metrics: createMetricsHandler(exposition, options.metricsToken),
     admin: administration.handler,
     stats: async () => administration.stats(),
-    close: () => (closing ??= closeGate(timer, counting, limiter, changes, logger)),
+    close: () => (closing ??= closeGate(timer, counting, limiter, changes, states, logger)),
     limiter,
     exposition,
     database,
@@ -151,9 +158,11 @@ function readsSession(rules: readonly CompiledRule[]): boolean {
 /** The gate's one timer: it frees expired keys and moves counts to where they last. */
 function startTicking(
   limiter: RuleLimiter,
-  { tally, clockSteps }: Counting,
+  { tally, clockSteps, database }: Counting,
   changes: LiveChanges,
+  states: RuleStates,
 ): NodeJS.Timeout {
+  if (database !== null) states.start(database.thread, () => limiter.rules)
   // A large table is swept in pieces, with everybody else's turn between two.
   const sweep = () => {
     if (limiter.store.sweep()) setImmediate(sweep).unref()
@@ -163,6 +172,7 @@ function startTicking(
     clockSteps.look()
     void tally.flush()
     void changes.flush()
+    void states.tick()
   }
   return setInterval(tick, tickMs).unref()
 }
@@ -173,6 +183,7 @@ async function closeGate(
   { tally, database }: Counting,
   limiter: RuleLimiter,
   changes: LiveChanges,
+  states: RuleStates,
   logger: Logger,
 ): Promise<void> {
   clearInterval(timer)
@@ -187,8 +198,16 @@ async function closeGate(
   }
   const lost = tally.pendingRequests()
   if (lost > 0) logger.error({ requests: lost }, 'closing with requests that could not be written')
+  await states.close()
   await limiter.close()
   await database?.thread.close()
+}
+
+/** Where there is a database it has the seed, so that a key's hash is the same after a restart. */
+function hasherOf(database: CountingDatabase | null): KeyHasher {
+  return database === null
+    ? new KeyHasher()
+    : new KeyHasher(Buffer.from(database.hashSeed, 'base64'))
 }
 
 function defaultLogger(): Logger {

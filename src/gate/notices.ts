@@ -3,7 +3,7 @@
  * seconds, the memory that a log of attempts may come to, other processes with the same rules.
  */
 import type { Logger } from '../core/logger.js'
-import type { CompiledRule } from '../core/rule.js'
+import type { CompiledRule, RuleOptions } from '../core/rule.js'
 import type { Warnings } from '../core/warnings.js'
 
 /** A time, a cost and a link. */
@@ -27,6 +27,17 @@ export function noteRules(rules: readonly CompiledRule[], logger: Logger): void 
         'a rolling window keeps each attempt: at most so many bytes',
       )
     }
+  }
+}
+
+/** Rules that ask for what only a database can give. */
+export function noteMemoryOnly(options: readonly RuleOptions[], logger: Logger): void {
+  const rules = options.filter(({ persist }) => persist === true).map(({ name }) => name)
+  if (rules.length > 0) {
+    logger.warn(
+      { rules },
+      'persist takes a database: the state of these rules ends with the process',
+    )
   }
 }
 

@@ -26,7 +26,7 @@ export interface AttemptOptions {
 
 /** What may be changed while the limiter runs: `limit`, `mode`, `near` keep the state of the keys. */
 export type RuleChanges = Partial<
-  Omit<RuleOptions, 'name' | 'function' | 'match' | 'key' | 'absent' | 'candidates'>
+  Omit<RuleOptions, 'name' | 'function' | 'match' | 'key' | 'absent' | 'candidates' | 'persist'>
 >
 
 const fixedFields: ReadonlySet<string> = new Set([
@@ -36,6 +36,7 @@ const fixedFields: ReadonlySet<string> = new Set([
   'match',
   'absent',
   'candidates',
+  'persist',
 ])
 
 const noRules: readonly CompiledRule[] = []
@@ -45,21 +46,23 @@ export class RuleLimiter {
   readonly #options: RuleOptions[]
   readonly #rules: CompiledRule[]
   readonly #observer: DecisionObserver | null
-  readonly #keys = new KeyMaker()
+  readonly #keys: KeyMaker
   #groups: RuleGroups
 
-  /** `options` are the rules as written, of which `rules` were compiled. */
+  /** `options` are the rules as written, of which `rules` were compiled; `keys` makes the keys of all. */
   constructor(
     options: readonly RuleOptions[],
     rules: readonly CompiledRule[],
     store: Store,
     observer: DecisionObserver | null,
+    keys = new KeyMaker(),
   ) {
     // Copies: a rule changed by the caller afterwards must not come in with the next live change.
     this.#options = Array.from(options, copyOf)
     this.#rules = [...rules]
     this.store = store
     this.#observer = observer
+    this.#keys = keys
     this.#groups = new RuleGroups(this.#rules)
   }
 

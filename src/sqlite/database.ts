@@ -40,9 +40,10 @@ export interface OpenDatabase {
 /**
  * Opens the database at `path` as it is.
  *
+ * @param hashSeed of a new file, see `migrate`.
  * @throws TallygateError naming the resolved path and the reason.
  */
-export function openDatabase(path: string, nowMs: number): OpenDatabase {
+export function openDatabase(path: string, nowMs: number, hashSeed?: string): OpenDatabase {
   const resolved = resolve(path)
   let connection: Database | null = null
   try {
@@ -55,7 +56,7 @@ export function openDatabase(path: string, nowMs: number): OpenDatabase {
     const journalMode = changeToWal(connection)
     connection.pragma('synchronous = NORMAL')
     connection.pragma(`journal_size_limit = ${logBytesKept}`)
-    migrate(connection, nowMs)
+    migrate(connection, nowMs, hashSeed)
     connection.pragma(`busy_timeout = ${promptMs}`)
     return handle(resolved, connection, journalMode)
   } catch (error) {

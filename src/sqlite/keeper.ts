@@ -136,12 +136,15 @@ export class DatabaseKeeper {
     const before = this.#open
     if (before !== null && identityOf(this.#path) === before.identity) return before
     if (before !== null) this.#leave(before)
-    const { database, prepared, movedAside } = openSound(this.#path, nowMs, (opened) => {
+    const prepare = (opened: OpenDatabase) => {
       // The log is moved between calls instead.
       opened.connection.pragma('wal_autocheckpoint = 0')
       if (this.#isPatient) opened.bePatient()
       return createServices(opened, this.#options)
-    })
+    }
+    const { hashSeed } = this.#options
+    const sound = openSound(this.#path, nowMs, prepare, () => hashSeed)
+    const { database, prepared, movedAside } = sound
     this.#noteMoved(movedAside)
     // By its id too: the number of an inode is soon given to the next file.
     const isReplaced = before !== null || database.id !== this.#changes.id

@@ -5,6 +5,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Database } from 'better-sqlite3'
+import { drawHashSeed } from '../core/hash.js'
 
 interface Migration {
   readonly sql: string
@@ -53,12 +54,30 @@ const migrations: readonly Migration[] = [
         before TEXT NOT NULL, after TEXT NOT NULL
       );`,
   },
+  {
+    sql: `
+      CREATE TABLE rule_states (
+        rule TEXT PRIMARY KEY, key TEXT NOT NULL, absent TEXT NOT NULL, ipv6_prefix INTEGER NOT NULL,
+        window_ms INTEGER NOT NULL, algorithm TEXT NOT NULL, generation INTEGER NOT NULL,
+        valid_from INTEGER NOT NULL, holder TEXT, host TEXT NOT NULL, pid INTEGER NOT NULL,
+        process_start_ms REAL NOT NULL, lease_until_ms INTEGER NOT NULL
+      ) WITHOUT ROWID;
+      CREATE TABLE rule_chunks (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, rule TEXT NOT NULL, generation INTEGER NOT NULL,
+        chunk INTEGER NOT NULL, row_count INTEGER NOT NULL, checksum INTEGER NOT NULL, data BLOB NOT NULL
+      );
+      CREATE INDEX rule_chunks_by_age ON rule_chunks (rule);`,
+  },
 ]
 
 export const schemaVersion = migrations.length
 
-/** Brings a database up to this version. A file of a later version is left as it is: see `open`. */
-export function migrate(database: Database, nowMs: number): void {
+/**
+ * Brings a database up to this version. A file of a later version is left as it is: see `open`.
+ *
+ * @param hashSeed the seed of hashes that a new file is to have, in base64; drawn unless given.
+ */
+export function migrate(database: Database, nowMs: number, hashSeed?: string): void {
   // Without the lock, which another process may hold for long: nothing is to be done nearly always.
   if (database.pragma('user_version', { simple: true }) === schemaVersion) return
   const run = database.transaction(() => {
@@ -68,6 +87,7 @@ export function migrate(database: Database, nowMs: number): void {
     const remember = database.prepare('INSERT OR IGNORE INTO meta (key, value) VALUES (?, ?)')
     remember.run('database_id', randomUUID().slice(0, 8))
     remember.run('since_ms', String(Math.floor(nowMs)))
+    remember.run('hash_seed', hashSeed ?? drawHashSeed().toString('base64'))
     database.pragma(`user_version = ${schemaVersion}`)
   })
   run.immediate()

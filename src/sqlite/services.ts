@@ -9,12 +9,15 @@
 import type { OpenDatabase } from './database.js'
 import { PageRows } from './pages.js'
 import { RuleChangeRows } from './rule-changes.js'
+import { RuleStateRows } from './rule-states.js'
 import { SessionRows } from './sessions.js'
 import { TallyRows } from './tally-rows.js'
 
 export interface ServiceOptions {
   /** The rules whose verdicts are tallied, in the order of their slots. */
   readonly ruleNames: readonly string[]
+  /** The seed that this process hashes keys with, in base64; a new file gets it. */
+  readonly hashSeed: string
 }
 
 export interface Services {
@@ -22,6 +25,7 @@ export interface Services {
   readonly sessions: SessionRows
   readonly pages: PageRows
   readonly ruleChanges: RuleChangeRows
+  readonly ruleStates: RuleStateRows
 }
 
 export type ServiceName = keyof Services
@@ -43,5 +47,6 @@ export function createServices(database: OpenDatabase, options: ServiceOptions):
     sessions: new SessionRows(database),
     pages: new PageRows(database),
     ruleChanges: new RuleChangeRows(database),
+    ruleStates: new RuleStateRows(database, options.hashSeed),
   }
 }

@@ -23,21 +23,23 @@ export interface SoundDatabase<T> {
  * Opens, and creates where it is missing, the database at `path`, its folders included.
  *
  * @param prepare what is to be done first: opening reads one page, so damage may only show there.
+ * @param seedOfNew asked for the seed of hashes that a new file is to have; drawn where it has none.
  * @throws TallygateError naming the resolved path and the reason.
  */
 export function openSound<T>(
   path: string,
   nowMs: number,
   prepare: (database: OpenDatabase) => T,
+  seedOfNew: () => string | undefined = () => undefined,
 ): SoundDatabase<T> {
   const resolved = resolve(path)
   const identity = identityOf(resolved)
   try {
-    return { ...openPrepared(resolved, nowMs, prepare), movedAside: null }
+    return { ...openPrepared(resolved, nowMs, prepare, seedOfNew()), movedAside: null }
   } catch (error) {
     if (!isDamage(error)) throw error
     const movedAside = moveAsideFrom(resolved, identity, nowMs)
-    return { ...openPrepared(resolved, nowMs, prepare), movedAside }
+    return { ...openPrepared(resolved, nowMs, prepare, seedOfNew()), movedAside }
   }
 }
 
@@ -104,8 +106,9 @@ function openPrepared<T>(
   path: string,
   nowMs: number,
   prepare: (database: OpenDatabase) => T,
+  hashSeed: string | undefined,
 ): { database: OpenDatabase; prepared: T } {
-  const database = openDatabase(path, nowMs)
+  const database = openDatabase(path, nowMs, hashSeed)
   try {
     return { database, prepared: prepare(database) }
   } catch (error) {

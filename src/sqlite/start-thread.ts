@@ -5,12 +5,15 @@
  */
 import type { OpenDatabase } from './database.js'
 import { DatabaseThread } from './database-thread.js'
+import { hashSeedOf } from './hash-seed.js'
 import { openSound } from './sound-database.js'
 
 export interface StartedThread<Found> {
   readonly thread: DatabaseThread
   /** What was read before the thread took over. */
   readonly found: Found
+  /** The seed that the file's hashes have, in base64. */
+  readonly hashSeed: string
 }
 
 /**
@@ -22,12 +25,18 @@ export function startThread<Found>(
   path: string,
   ruleNames: readonly string[],
   wallMs: () => number,
-  read: (database: OpenDatabase) => Found,
+  read: (database: OpenDatabase, hashSeed: string) => Found,
 ): StartedThread<Found> {
-  const { database, prepared, movedAside } = openSound(path, wallMs(), read)
+  let seed: string | undefined
+  const prepare = (opened: OpenDatabase) => {
+    seed = hashSeedOf(opened)
+    return { hashSeed: seed, found: read(opened, seed) }
+  }
+  // What was read before damage showed counts by the seed of the file that is then moved aside.
+  const { database, prepared, movedAside } = openSound(path, wallMs(), prepare, () => seed)
   const { id } = database
   database.close()
   const changes = { replacedCount: 0, movedAside, id }
-  const data = { path: database.path, options: { ruleNames }, changes }
-  return { thread: new DatabaseThread(data, wallMs), found: prepared }
+  const data = { path: database.path, options: { ruleNames, hashSeed: prepared.hashSeed }, changes }
+  return { thread: new DatabaseThread(data, wallMs), ...prepared }
 }

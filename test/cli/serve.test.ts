@@ -61,7 +61,7 @@ describe('serve refuses, in one line,', () => {
   })
 
   it.each([
-    ['persist: true', "unknown field 'persist': this version does not support it yet"],
+    ['persist: soon', 'persist must be true or false: received "soon"'],
     ['match: { paths: ["/:id"] }', 'parameters such as :id do not'],
     ['key: "(facts) => facts.ip"', 'a function is for rules in code, not for a file'],
   ])('what a file cannot have: %s', async (field, message) => {
@@ -237,6 +237,14 @@ describe('the command line', () => {
     expect(stdout).toContain('is right: 4 rules')
     expect(stdout).toContain('each client address may make 400 requests in 1m')
     expect(stdout.endsWith('\n')).toBe(true)
+  })
+
+  it('check says whose counts outlive the process', async () => {
+    const rules = configOf(
+      'rules: [{ name: a, limit: 5, window: 1d }, { name: b, limit: 5, window: 1m }]',
+    )
+    const { stdout } = await tallygate('check', rules)
+    expect(stdout.match(/.*kept over restarts.*/g)).toEqual([expect.stringContaining('a: ')])
   })
 
   it('check says of headers, lists and match what they do', async () => {

@@ -5,7 +5,7 @@
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { TallygateError } from '../../src/core/errors.js'
-import { laterFields, ruleFields } from '../../src/core/rule-fields.js'
+import { ruleFields } from '../../src/core/rule-fields.js'
 import { compileRule, compileRules } from '../../src/core/rule.js'
 import { algorithms } from '../../src/core/algorithms/index.js'
 import { createLimiter } from '../../src/limiter/index.js'
@@ -49,6 +49,7 @@ describe('a compiled rule', () => {
       maxKeys: 1_000_000,
       ipv6Prefix: 64,
       expose: false,
+      persist: false,
       candidates: [],
       candidateOf: null,
       label: '',
@@ -69,9 +70,18 @@ describe('a compiled rule', () => {
     expect(compileRule({ ...valid, expose: true }, 0).expose).toBe(true)
   })
 
+  it('is to persist where its window is an hour or longer, unless told otherwise', () => {
+    const persists = ['59m', '3599999ms', '1h', '1d'].map(
+      (window) => compileRule({ ...valid, window }, 0).persist,
+    )
+    expect(persists).toEqual([false, false, true, true])
+    expect(compileRule({ ...valid, persist: true }, 0).persist).toBe(true)
+    expect(compileRule({ ...valid, window: '1d', persist: false }, 0).persist).toBe(false)
+  })
+
   it('CFG-03: takes undefined for the default of every optional field, known or not', () => {
     const nothing = Object.fromEntries(
-      [...Object.keys(ruleFields), ...laterFields, 'unheard-of'].map((field) => [field, undefined]),
+      [...Object.keys(ruleFields), 'unheard-of'].map((field) => [field, undefined]),
     )
     expect(compileRule({ ...nothing, ...valid }, 0)).toEqual(compileRule(valid, 0))
   })
@@ -134,6 +144,7 @@ describe('a refused value', () => {
     ['candidates', ['300/1m', {}, null, 5, [5], ['300/1m'], [null], nineCandidates]],
     ['ipv6Prefix', [0, 129, 64.5, '64', null, NaN]],
     ['expose', ['true', 0, null]],
+    ['persist', ['true', 1, null, 'yes']],
   ])('of %s names the field', (field, values) => {
     for (const value of values) {
       const message = refusal({ [field]: value })
@@ -227,19 +238,8 @@ describe('a refused value', () => {
   })
 })
 
-describe('what later versions bring', () => {
-  it.each(laterFields)('field %s is refused by name', (field) => {
-    expect(refusal({ [field]: 1 })).toBe(
-      `Cannot create rule 'login': unknown field '${field}': ` +
-        `this version does not support it yet (TALLYGATE_RULE_FIELD)`,
-    )
-  })
-
-  it('names persist', () => {
-    expect(laterFields).toEqual(['persist'])
-  })
-
-  it('is no algorithm any more', () => {
+describe('an unknown algorithm', () => {
+  it('is refused with all that are known', () => {
     const message = refusal({ algorithm: 'leaky-bucket' })
     expect(message).toContain('algorithm must be sliding-window, fixed-window, rolling-window, ')
     expect(message).toContain('exponential, token-bucket: received "leaky-bucket"')

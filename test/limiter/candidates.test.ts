@@ -97,6 +97,7 @@ describe('a compiled candidate', () => {
         maxKeys: 77,
         ipv6Prefix: 56,
         mode: 'shadow',
+        persist: false,
         candidateOf: 'ip',
         candidates: [],
       })

@@ -63,7 +63,11 @@ describe('openDatabase', () => {
     const first = open(path, 1_234.5).connection.prepare(meta).all()
     const again = open(path, 9_999).connection.prepare(meta).all()
     expect(again).toEqual(first)
-    expect(first).toMatchObject([{ key: 'database_id' }, { key: 'since_ms', value: '1234' }])
+    expect(first).toMatchObject([
+      { key: 'database_id' },
+      { key: 'hash_seed' },
+      { key: 'since_ms', value: '1234' },
+    ])
   })
 
   it('tells the size of the file and its log, 0 once they are gone', () => {
@@ -146,7 +150,7 @@ describe('a database of the first version', () => {
     const database = open(path, 9_999)
     expect([database.id, versionOf(path)]).toEqual(['f1r5t000', schemaVersion])
     expect(firstVersionRows(path)).toEqual(rows)
-    for (const table of ['writers', 'pages']) {
+    for (const table of ['writers', 'pages', 'rule_states', 'rule_chunks']) {
       expect(database.connection.prepare(`SELECT count(*) FROM ${table}`).pluck().get()).toBe(0)
     }
   })

@@ -48,6 +48,7 @@ export function ruleOf(options: HarnessOptions): CompiledRule {
     maxKeys: 1000,
     ipv6Prefix: 64,
     expose: true,
+    persist: false,
     candidates: [],
     candidateOf: null,
     label: '',

@@ -12,6 +12,7 @@
  */
 import type { Algorithm } from '../../core/algorithm.js'
 import type { EntryPool } from '../../core/entry-pool.js'
+import type { ChunkChanges } from './chunk-changes.js'
 import { bucketWords, hashWords, rowWordsOf, Slab } from './slab.js'
 
 const bucketCountAtStart = 4
@@ -19,6 +20,8 @@ const slabBits = 12
 /** Buckets of a slab: half a megabyte. */
 const slabSize = 1 << slabBits
 const slabMask = slabSize - 1
+const slabWordBits = slabBits + Math.log2(bucketWords)
+const slabWordMask = slabSize * bucketWords - 1
 /** Share of the rows in use above which the table grows, and below which it shrinks when asked to. */
 const fullRatio = 0.88
 const emptyRatio = 0.4
@@ -31,6 +34,8 @@ export class KeyRows {
   slab: Slab
   at = 0
   bucketCount = bucketCountAtStart
+  /** Told of every row that is moved or removed; null where nobody wants to know. */
+  changes: ChunkChanges | null = null
   /** Rows in use. */
   used = 0
   readonly rowsPerBucket: number
@@ -48,7 +53,7 @@ export class KeyRows {
     this.#rowWords = rowWordsOf(algorithm)
     this.rowsPerBucket = Math.floor(bucketWords / this.#rowWords)
     this.#rowsEnd = this.rowsPerBucket * this.#rowWords
-    this.slab = new Slab(bucketCountAtStart, entries)
+    this.slab = new Slab(0, bucketCountAtStart, entries)
     this.#slabs = [this.slab]
     this.#resized()
   }
@@ -75,6 +80,11 @@ export class KeyRows {
     this.used++
   }
 
+  /** Grows to the size that so many keys need, at once: each by itself would have others make way. */
+  reserve(keyCount: number): void {
+    while (this.#usedMax < keyCount) this.#grow()
+  }
+
   /** The bucket that a word of a hash leads to. */
   bucketOf(word: number): number {
     const bucket = word & this.#mask
@@ -83,8 +93,13 @@ export class KeyRows {
 
   /** Goes to a row, by its bucket and its number there; whether a key is in it. */
   visit(bucket: number, number: number): boolean {
-    const slab = this.#slabs[bucket >>> slabBits] as Slab
-    const row = (bucket & slabMask) * bucketWords + number * this.#rowWords
+    return this.visitAt(bucket * bucketWords + number * this.#rowWords)
+  }
+
+  /** Goes to a row, by where in the table it begins; whether a key is in it. */
+  visitAt(place: number): boolean {
+    const slab = this.#slabs[place >>> slabWordBits] as Slab
+    const row = place & slabWordMask
     this.slab = slab
     this.at = row + hashWords
     return slab.hashes[row] !== 0
@@ -99,7 +114,13 @@ export class KeyRows {
   /** Frees the row that was gone to, and clears its state. */
   remove(): void {
     this.#clear(this.slab, this.at - hashWords)
+    this.changes?.mark(this.slab.placeOf(this.at))
     this.used--
+  }
+
+  /** Words of all buckets. */
+  get wordCount(): number {
+    return this.bucketCount * bucketWords
   }
 
   /** Memory taken for rows, in bytes. */
@@ -212,6 +233,7 @@ export class KeyRows {
     const from = added & (this.#mask >>> 1)
     this.#makeSpace(added)
     this.bucketCount++
+    this.changes?.cover(this.wordCount)
     const slab = this.#slabs[from >>> slabBits] as Slab
     const start = (from & slabMask) * bucketWords
     for (let row = start; row < start + this.#rowsEnd; row += this.#rowWords) {
@@ -230,10 +252,10 @@ export class KeyRows {
     const last = this.#slabs.at(-1) as Slab
     if (bucket < (this.#slabs.length - 1) * slabSize + last.bucketCount) return
     if (last.bucketCount === slabSize) {
-      this.#slabs.push(new Slab(slabSize, this.#entries))
+      this.#slabs.push(new Slab(this.#slabs.length * slabSize, slabSize, this.#entries))
       return
     }
-    const larger = new Slab(2 * last.bucketCount, this.#entries)
+    const larger = new Slab(0, 2 * last.bucketCount, this.#entries)
     larger.words.set(last.words)
     this.#slabs[0] = larger
   }
@@ -252,6 +274,7 @@ export class KeyRows {
       to[target + word] = from.words[row + word] as number
     }
     this.#clear(from, row)
+    this.changes?.moved(from.placeOf(row), this.slab.placeOf(target))
   }
 
   #clear({ words }: Slab, row: number): void {

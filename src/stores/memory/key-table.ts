@@ -6,7 +6,7 @@
  * soonest. Expired keys are swept by a hand that walks round, a few buckets for each new key and more when
  * the gate ticks; no call ever visits all keys.
  */
-import { blankMeasure, type Algorithm, type KeyState, type Measure } from '../../core/algorithm.js'
+import { blankMeasure, type Algorithm, type Measure } from '../../core/algorithm.js'
 import { EntryPool } from '../../core/entry-pool.js'
 import type { Key } from '../../core/key.js'
 import type { CompiledRule } from '../../core/rule.js'
@@ -14,6 +14,7 @@ import { RuleTime } from '../../core/rule-time.js'
 import type { KeyCounts } from '../store.js'
 import { KeyRows } from './key-rows.js'
 import { hashWords, Slab } from './slab.js'
+import { TableChunks } from './table-chunks.js'
 
 /**
  * Keys looked at when room is made: at least so many, which are those of the key's own two buckets, and at
@@ -26,10 +27,10 @@ const shrunkBucketsMax = 1_000
 
 export class KeyTable {
   /** Where the key of the last `locate` or `claim` has its state; `blank` where it is not in the table. */
-  state: KeyState
+  state: Slab
   at = hashWords
   /** All zeros, for every key that the table does not hold: a look leaves no trace. */
-  readonly blank: KeyState
+  readonly blank: Slab
   /** The rule's time. */
   readonly time: RuleTime
   /** Between judging and settling: what the rule measured. One attempt asks a rule once. */
@@ -43,6 +44,7 @@ export class KeyTable {
   #evictedExpired = 0
   #evictedLive = 0
   readonly #scratch: Measure = blankMeasure()
+  #chunks: TableChunks | null = null
 
   constructor(rule: CompiledRule) {
     const { algorithm } = rule
@@ -50,8 +52,18 @@ export class KeyTable {
     this.#entries = algorithm.keepsEntries ? new EntryPool() : null
     this.time = new RuleTime(rule.windowMs)
     this.#rows = new KeyRows(algorithm, this.#entries)
-    this.blank = new Slab(1, this.#entries)
+    this.blank = new Slab(0, 1, this.#entries)
     this.state = this.blank
+  }
+
+  /** Its rows in chunks, to be saved; from the first time on that they are asked for, changes are noted. */
+  chunksFor(rule: CompiledRule): TableChunks {
+    return (this.#chunks ??= new TableChunks(rule, this.#rows, this.#entries, this.time))
+  }
+
+  /** To be called for each change of the state of a key that was located or claimed. */
+  touched(): void {
+    this.#rows.changes?.mark(this.state.placeOf(this.at))
   }
 
   /** Finds a key's state, see `state` and `at`. */

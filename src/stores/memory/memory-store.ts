@@ -11,6 +11,7 @@ import { strictestOf } from '../../core/plans.js'
 import type { CompiledRule } from '../../core/rule.js'
 import type { Findings, KeyCounts, Question, Receipt, Store } from '../store.js'
 import { KeyTable } from './key-table.js'
+import type { TableChunks } from './table-chunks.js'
 
 class MutableFindings implements Findings {
   allowed = true
@@ -56,6 +57,7 @@ export class MemoryStore implements Store {
       const table = this.#locate(rule, key)
       if (table.state === table.blank) continue
       rule.algorithm.refund(table.state, table.at, rule, takenAtMs, taken)
+      table.touched()
     }
   }
 
@@ -69,6 +71,7 @@ export class MemoryStore implements Store {
       table.reserveEntry(key, strictestOf(rule))
     }
     rule.algorithm.adjust(table.state, table.at, rule, table.time, delta)
+    table.touched()
   }
 
   reset(rule: CompiledRule, key: Key): void {
@@ -83,6 +86,11 @@ export class MemoryStore implements Store {
 
   keyCounts(rule: CompiledRule): KeyCounts {
     return this.#tableOf(rule).counts()
+  }
+
+  /** The state of a rule, for what saves it. Once the rule has started afresh it is another object. */
+  chunksOf(rule: CompiledRule): TableChunks {
+    return this.#tableOf(rule).chunksFor(rule)
   }
 
   sweep(): boolean {
@@ -139,6 +147,7 @@ export class MemoryStore implements Store {
     // The other keys that it may have to look at can have other plans.
     if (table.state === table.blank) table.claim(key, strictestOf(rule))
     else if (rule.algorithm.keepsEntries) table.reserveEntry(key, strictestOf(rule))
+    table.touched()
   }
 
   #locate(rule: CompiledRule, key: Key): KeyTable {

@@ -21,20 +21,28 @@ export class Slab implements KeyState {
   readonly hashes: Int32Array
   readonly doubles: Float64Array
   readonly entries: EntryPool | null
+  /** Where it begins in the table, in words. */
+  readonly firstWord: number
   readonly bucketCount: number
   readonly byteCount: number
 
-  constructor(bucketCount: number, entries: EntryPool | null) {
+  constructor(firstBucket: number, bucketCount: number, entries: EntryPool | null) {
     const wordCount = bucketCount * bucketWords
     // Not for sharing: V8 takes the bytes of other buffers for a reason to collect, and did so every 64 MB
     // of growth, for 5 to 9 ms each (bench/stall.ts). Resident memory shows them, `external` does not.
     const buffer = new SharedArrayBuffer(bytesToLine + 4 * wordCount)
+    this.firstWord = firstBucket * bucketWords
     this.bucketCount = bucketCount
     this.byteCount = buffer.byteLength
     this.words = new Uint32Array(buffer, bytesToLine, wordCount)
     this.hashes = new Int32Array(buffer, bytesToLine, wordCount)
     this.doubles = new Float64Array(buffer, bytesToLine, wordCount / 2)
     this.entries = entries
+  }
+
+  /** Where a word lies in the table. */
+  placeOf(word: number): number {
+    return this.firstWord + word
   }
 }
 

@@ -32,8 +32,10 @@ export function makeFirstVersion(path: string): void {
 /** What `makeFirstVersion` put in, wherever it still is. */
 export function firstVersionRows(path: string): unknown[] {
   const connection = new Sqlite(path, { readonly: true })
-  const rows = ['meta', 'request_tallies', 'rule_tallies', 'sessions'].flatMap((table) =>
-    connection.prepare(`SELECT * FROM ${table}`).raw().all(),
+  const tables = ['request_tallies', 'rule_tallies', 'sessions']
+  const meta = "SELECT * FROM meta WHERE key IN ('database_id', 'since_ms')"
+  const rows = [meta, ...tables.map((table) => `SELECT * FROM ${table}`)].flatMap((sql) =>
+    connection.prepare(sql).raw().all(),
   )
   connection.close()
   return rows

@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto'
 import Sqlite from 'better-sqlite3'
 import { onTestFinished } from 'vitest'
 import { openDatabase } from '../../../src/sqlite/database.js'
+import { hashSeedOf } from '../../../src/sqlite/hash-seed.js'
 import { DatabaseKeeper } from '../../../src/sqlite/keeper.js'
 import type { Batch } from '../../../src/sqlite/tally-rows.js'
 import type { WindowDelta } from '../../../src/tally/archive.js'
@@ -17,8 +18,9 @@ export const ruleNames = slots.ruleNames
 export function keeperAt(path: string): DatabaseKeeper {
   const database = openDatabase(path, mondayMs)
   const { id } = database
+  const options = { ruleNames, hashSeed: hashSeedOf(database) }
   database.close()
-  const keeper = new DatabaseKeeper(path, { ruleNames }, { replacedCount: 0, movedAside: null, id })
+  const keeper = new DatabaseKeeper(path, options, { replacedCount: 0, movedAside: null, id })
   onTestFinished(() => keeper.close())
   return keeper
 }

@@ -84,10 +84,10 @@ describe('two apps on one file', () => {
   })
 
   it('SQL-02: each request is in the totals of both', async () => {
-    const before = (await one.stats()).totals.requests
+    const requestsOf = async (app: StartedApp) => Number((await app.stats()).totals.requests)
+    const before = await requestsOf(one)
     for (let turn = 0; turn < 40; turn++) await hasSession(turn % 2 === 0 ? one : other, '')
-    const totals = async () =>
-      Promise.all([one, other].map(async (app) => (await app.stats()).totals.requests))
+    const totals = async () => Promise.all([one, other].map(requestsOf))
     await until(async () => new Set([...(await totals()), before + 40]).size === 1, 'both to agree')
     expect(await totals()).toEqual([before + 40, before + 40])
   })

@@ -69,7 +69,7 @@ describe('the tarball', () => {
   })
 
   it('is small', () => {
-    expect(used.packed().sizeBytes).toBeLessThan(300_000)
+    expect(used.packed().sizeBytes).toBeLessThan(400_000)
     expect(used.packed().files.length).toBeLessThan(500)
   })
 })

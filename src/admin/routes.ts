@@ -1,23 +1,27 @@
 /*
  * The admin routes, all behind the admin token, whatever the method or the spelling of the path: the check
- * comes first. Without a token nothing is there. Wrong tokens are limited like any other abuse, by a rule
- * of our own; a right one always passes. No answer may be cached.
+ * comes first. Without a token nothing is there. No answer may be cached. What the routes do is elsewhere;
+ * here is what answers where, and what becomes of what they throw.
  */
-import type { ServerResponse } from 'node:http'
-import express, { type RequestHandler } from 'express'
-import type { Clock } from '../core/clock.js'
-import { bearerCheck } from '../core/secret.js'
-import { clientAddressOf } from '../express/client-key.js'
-import { retryAfterSeconds } from '../express/headers/seconds.js'
-import { createLimiter } from '../limiter/index.js'
-import type { Statistics } from './statistics.js'
+import express, { type ErrorRequestHandler, type RequestHandler, type Router } from 'express'
+import type { AddressList } from '../core/address-list.js'
+import type { Logger } from '../core/logger.js'
+import { answerJson, answerProblem, answerText, Refusal } from './answers.js'
+import { jsonBody } from './body.js'
+import { auditTrail, changeRule, forgetKey, type ChangeParts } from './change-routes.js'
+import { explain } from './explain.js'
+import { prefersCsv } from './csv.js'
+import { history, historyCsv } from './history.js'
+import { keyLists } from './keys.js'
+import { patiently } from './patience.js'
+import { statistics } from './statistics.js'
+import { requireToken, type TokenOptions } from './token.js'
 
-export interface AdminOptions {
+export interface AdminOptions extends TokenOptions, ChangeParts {
   readonly token: string | undefined
-  readonly clock: Clock
-  readonly stats: () => Statistics
-  /** Told of each request that carried a wrong token. */
-  readonly onWrongToken: () => void
+  /** Clients that no rule counts. */
+  readonly exempt: AddressList
+  readonly logger: Logger
 }
 
 export function createAdmin(options: AdminOptions): RequestHandler {
@@ -28,51 +32,96 @@ export function createAdmin(options: AdminOptions): RequestHandler {
   })
   if (options.token !== undefined) {
     router.use(requireToken(options.token, options))
-    router
-      .route('/stats')
-      .get((_request, response) => {
-        // Indented: it is read by people as much as by programs.
-        answer(response, 200, 'application/json', JSON.stringify(options.stats(), null, 2))
-      })
-      .all((_request, response) => {
-        response.setHeader('Allow', 'GET, HEAD')
-        problem(response, 405, 'Method not allowed')
-      })
+    addReadingRoutes(router, options)
+    addChangingRoutes(router, options)
   }
-  router.use((_request, response) => problem(response, 404, 'Not found'))
+  router.use((_request, response) => answerProblem(response, 404))
+  router.use(problemHandler(options.logger))
   return router
 }
 
-function requireToken(token: string, { clock, onWrongToken }: AdminOptions): RequestHandler {
-  const check = bearerCheck(token)
-  const wrongTokens = createLimiter({
-    rules: [{ name: 'wrong-tokens', key: 'ip', limit: 10, window: '1m', maxKeys: 10_000 }],
-    clock,
+function addReadingRoutes(router: Router, options: AdminOptions): void {
+  serve(router, '/stats', {
+    get: (_request, response) => answerJson(response, statistics(options)),
   })
-  return (request, response, next) => {
-    const sent = check(request.headers.authorization)
-    if (sent === 'right') return next()
-    if (sent === 'wrong') {
-      onWrongToken()
-      const decision = wrongTokens.decide({ ip: clientAddressOf(request) })
-      if (!decision.allowed) {
-        response.setHeader('Retry-After', String(retryAfterSeconds(decision.retryAfterMs)))
-        return problem(response, 429, 'Too many wrong tokens')
-      }
-    }
-    response.setHeader('WWW-Authenticate', 'Bearer realm="tallygate admin"')
-    problem(response, 401, 'The admin token is needed')
+  serve(router, '/stats/history', {
+    get: async (request, response) => {
+      const series = await history(request.url, options)
+      response.setHeader('Vary', 'Accept')
+      if (!prefersCsv(request.headers.accept)) return answerJson(response, series)
+      answerText(response, 200, 'text/csv', historyCsv(series))
+    },
+  })
+  serve(router, '/keys', {
+    get: (request, response) => answerJson(response, keyLists(request.url, options)),
+  })
+  serve(router, '/explain', {
+    post: [
+      jsonBody,
+      async (request, response) => {
+        answerJson(response, await explain(request.body, request.app, options))
+      },
+    ],
+  })
+  serve(router, '/audit', {
+    get: async (_request, response) => {
+      answerJson(response, await patiently(() => auditTrail(options)))
+    },
+  })
+}
+
+function addChangingRoutes(router: Router, options: AdminOptions): void {
+  serve(router, '/rules/:name', {
+    patch: [
+      jsonBody,
+      async (request, response) => {
+        const name = String(request.params['name'])
+        answerJson(response, await changeRule(name, request.body, options))
+      },
+    ],
+  })
+  serve(router, '/rules/:name/keys/:id', {
+    delete: async (request, response) => {
+      await forgetKey(String(request.params['name']), String(request.params['id']), options)
+      response.statusCode = 204
+      response.end()
+    },
+  })
+}
+
+type Handlers = RequestHandler | readonly RequestHandler[]
+
+/** One path: its methods, and for every other what would be right. */
+function serve(
+  router: Router,
+  path: string,
+  methods: Partial<Record<'get' | 'post' | 'patch' | 'delete', Handlers>>,
+): void {
+  const route = router.route(path)
+  for (const [method, handlers] of Object.entries(methods)) {
+    route[method as 'get'](...[handlers].flat())
   }
+  const names = Object.keys(methods).map((method) => method.toUpperCase())
+  const allowed = names.flatMap((name) => (name === 'GET' ? [name, 'HEAD'] : name)).join(', ')
+  route.all((_request, response) => {
+    response.setHeader('Allow', allowed)
+    answerProblem(response, 405)
+  })
 }
 
-function problem(response: ServerResponse, status: number, title: string): void {
-  const body = JSON.stringify({ type: 'about:blank', title, status })
-  answer(response, status, 'application/problem+json', body)
-}
-
-/** By Node's own means: under Express 4 or none, a response lacks what Express 5 adds. */
-function answer(response: ServerResponse, status: number, type: string, json: string): void {
-  response.statusCode = status
-  response.setHeader('Content-Type', `${type}; charset=utf-8`)
-  response.end(`${json}\n`)
+/** Refusals of our own and of the parser of bodies say what is wrong; anything else is logged and says nothing. */
+function problemHandler(logger: Logger): ErrorRequestHandler {
+  return (error: unknown, request, response, next) => {
+    if (response.headersSent) return next(error)
+    if (error instanceof Refusal) {
+      for (const [name, value] of Object.entries(error.headers)) response.setHeader(name, value)
+      return answerProblem(response, error.status, { detail: error.message })
+    }
+    const { status, message } = error as { status?: unknown; message?: unknown }
+    if (typeof status === 'number' && status >= 400 && status < 500) {
+      return answerProblem(response, status, { detail: String(message) })
+    }
+    logger.error({ err: error, method: request.method, path: request.path }, 'admin request failed')
+    answerProblem(response, 500)
+  }
 }

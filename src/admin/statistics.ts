@@ -1,45 +1,20 @@
 /*
  * The statistics as an object: totals, calendar windows, rules, store and persistence, all as of one
- * instant. Counts are since the database began or in its windows; nothing here is since the process began.
+ * instant. Counts are since the database began or in its windows; what is said of keys speaks of the rule's
+ * own current window and the last one. Each clock is read once.
  */
-import { outcomes, verdicts, type Mode, type Outcome, type Verdict } from '../core/decision.js'
-import { shownLimit } from '../core/plans.js'
-import type { CompiledRule } from '../core/rule.js'
-import { windowKinds, type WindowKind } from '../core/windows.js'
-import type { RuleLimiter } from '../limiter/limiter.js'
-import type { Tally, TallyView, WindowCounts } from '../tally/tally.js'
-import type { TallySlots } from '../tally/slots.js'
+import type { Clock } from '../core/clock.js'
 import type { Calendar } from '../tally/calendar.js'
-
-export type RequestCounts = { requests: number } & Record<Outcome, number>
-export type VerdictCounts = Record<Verdict, number>
-
-/** A calendar window, [start, end) as ISO times, and what was counted in it. */
-export type Windowed<Counts> = { start: string; end: string } & Counts
-export type Windows<Counts> = Record<
-  WindowKind,
-  { current: Windowed<Counts>; previous: Windowed<Counts> }
->
-
-export interface RuleStatistics {
-  name: string
-  function: string | null
-  /** `global`, `ip`, `session`, `header:NAME`, `function`, or several with + between. */
-  key: string
-  algorithm: string
-  /** Where the limit is a function, the greatest that it gave since the process began. */
-  limit: number
-  windowMs: number
-  mode: Mode
-  strict: boolean
-  trackedKeys: number
-  /** Keys that had to go although they still counted, because the table was full. */
-  evictedKeys: number
-  /** Highest usage of any key as a share of the limit, in the current or the last window of the rule. */
-  peakUtilization: number
-  totals: VerdictCounts
-  windows: Windows<VerdictCounts>
-}
+import type { Tally } from '../tally/tally.js'
+import { ruleStatistics, type RuleStatistics, type RuleStatisticsParts } from './rule-statistics.js'
+import {
+  iso,
+  requestCounts,
+  totalsOf,
+  windowsOf,
+  type RequestCounts,
+  type Windows,
+} from './shown-counts.js'
 
 export interface Statistics {
   generatedAt: string
@@ -54,102 +29,51 @@ export interface Statistics {
   persistence: {
     path: string | null
     lastFlushAt: string | null
+    /** Requests that are not in the database yet. */
     pending: number
+    /** Flushes that failed since the start. */
     failures: number
     sizeBytes: number
     /** Where a damaged file was moved since the start; null where there was none. */
     movedAside: string | null
+    /** Requests that a minute or an hour lacks, for want of room while nothing could be written. */
+    lost: number
   }
 }
 
-export interface StatisticsParts {
-  readonly limiter: RuleLimiter
+export interface StatisticsParts extends RuleStatisticsParts {
   readonly tally: Tally
-  readonly slots: TallySlots
   readonly calendar: Calendar
-  /** Highest usage of any key of a rule as a share of its limit. */
-  readonly utilizationOf: (rule: CompiledRule) => number
+  readonly clock: Clock
 }
 
 export function statistics(parts: StatisticsParts): Statistics {
-  const { limiter, tally, calendar } = parts
+  const { limiter, tally, calendar, clock } = parts
   const view = tally.view()
-  const health = tally.health()
+  const nowMs = clock.monotonicMs()
   return {
     generatedAt: iso(view.atMs),
     scope: 'instance',
     timeZone: calendar.timeZone,
     weekStartsOn: calendar.weekStartsOn,
     since: iso(tally.archive.sinceMs),
-    totals: requestCounts(view.totals),
+    totals: requestCounts(totalsOf(view)),
     windows: windowsOf(view, requestCounts),
-    rules: limiter.rules.map((rule) => ruleStatistics(rule, view, parts)),
+    rules: limiter.rules.map((rule) => ruleStatistics(rule, view, parts, nowMs)),
     store: { kind: limiter.store.kind, degraded: false },
-    persistence: {
-      path: tally.archive.path,
-      lastFlushAt: health.lastFlushAtMs === null ? null : iso(health.lastFlushAtMs),
-      pending: tally.pendingRequests(),
-      failures: health.failedCount,
-      sizeBytes: tally.archive.sizeBytes,
-      movedAside: tally.archive.movedAside,
-    },
+    persistence: persistenceOf(tally),
   }
 }
 
-function ruleStatistics(
-  rule: CompiledRule,
-  view: TallyView,
-  { limiter, slots, utilizationOf }: StatisticsParts,
-): RuleStatistics {
-  const keys = limiter.keyCounts(rule)
-  const countsOf = (counts: Float64Array): VerdictCounts => {
-    const entries = verdicts.map((verdict, index) => [
-      verdict,
-      counts[slots.ofVerdict(rule.index, index)] ?? 0,
-    ])
-    return Object.fromEntries(entries) as VerdictCounts
-  }
+function persistenceOf(tally: Tally): Statistics['persistence'] {
+  const { lastFlushAtMs, failedCount } = tally.health()
   return {
-    name: rule.name,
-    function: rule.function,
-    key: rule.key,
-    algorithm: rule.algorithm.name,
-    limit: shownLimit(rule),
-    windowMs: rule.windowMs,
-    mode: rule.mode,
-    strict: rule.strict,
-    trackedKeys: keys.tracked,
-    evictedKeys: keys.evictedLive,
-    peakUtilization: utilizationOf(rule),
-    totals: countsOf(view.totals),
-    windows: windowsOf(view, countsOf),
+    path: tally.archive.path,
+    lastFlushAt: lastFlushAtMs === null ? null : iso(lastFlushAtMs),
+    pending: tally.pendingRequests(),
+    failures: failedCount,
+    sizeBytes: tally.archive.sizeBytes,
+    movedAside: tally.archive.movedAside,
+    lost: tally.lostRequests,
   }
-}
-
-function requestCounts(counts: Float64Array): RequestCounts {
-  const byOutcome = Object.fromEntries(
-    outcomes.map((outcome, index) => [outcome, counts[index] ?? 0]),
-  ) as Record<Outcome, number>
-  const requests = Object.values(byOutcome).reduce((sum, count) => sum + count, 0)
-  return { requests, ...byOutcome }
-}
-
-function windowsOf<Counts extends object>(
-  view: TallyView,
-  countsOf: (counts: Float64Array) => Counts,
-): Windows<Counts> {
-  const shown = ({ startMs, endMs, counts }: WindowCounts): Windowed<Counts> => ({
-    start: iso(startMs),
-    end: iso(endMs),
-    ...countsOf(counts),
-  })
-  const entries = windowKinds.map((kind) => {
-    const { current, previous } = view.windows[kind]
-    return [kind, { current: shown(current), previous: shown(previous) }]
-  })
-  return Object.fromEntries(entries) as Windows<Counts>
-}
-
-function iso(timeMs: number): string {
-  return new Date(timeMs).toISOString()
 }

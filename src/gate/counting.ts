@@ -11,9 +11,10 @@ import { verdictOf } from '../core/verdict.js'
 import type { DecisionObserver } from '../core/observer.js'
 import type { CompiledRule } from '../core/rule.js'
 import { Histogram } from '../metrics/histogram.js'
-import { Recorder } from '../metrics/recorder.js'
+import { overIndex, Recorder } from '../metrics/recorder.js'
 import { metrics } from '../metrics/table.js'
 import type { DatabaseThread } from '../sqlite/database-thread.js'
+import { RuleChangeRows, type StoredOverrides } from '../sqlite/rule-changes.js'
 import { startThread } from '../sqlite/start-thread.js'
 import { SqliteTallyArchive } from '../sqlite/tally-archive.js'
 import { TallyRows } from '../sqlite/tally-rows.js'
@@ -34,6 +35,8 @@ export interface CountingParts {
 export interface CountingDatabase {
   readonly thread: DatabaseThread
   readonly archive: SqliteTallyArchive
+  /** Live changes of rules, as they were read at the start. */
+  readonly overrides: StoredOverrides
 }
 
 export interface Counting {
@@ -77,12 +80,18 @@ export function createCounting({ path, rules, calendar, clock, logger }: Countin
     observer: {
       decided({ rules: asked, keys, cost }, measures, nowMs) {
         tally.reach(nowMs)
+        let windowMs = 0
         for (let index = 0; index < asked.length; index++) {
           const rule = asked[index] as CompiledRule
           const measure = measures[index] as Measure
           const verdict = verdictOf(rule, measure)
           recorder.judged(rule, verdict, keys[index] as Key, cost, measure, nowMs)
-          if (rule.candidateOf === null) tally.add(slots.ofVerdict(rule.index, verdict))
+          // Candidates follow their rule, and are told of in its windows.
+          if (rule.candidateOf === null) {
+            windowMs = rule.windowMs
+            tally.add(slots.ofVerdict(rule.index, verdict))
+          }
+          if (verdict === overIndex) recorder.declined(rule, windowMs, keys[index] as Key, nowMs)
         }
       },
     },
@@ -110,12 +119,13 @@ function tallyInDatabase(path: string, parts: PartsAtStart, logger: Logger): Ope
   const { thread, found } = startThread(path, slots.ruleNames, wallMs, (database) => ({
     journalMode: database.journalMode,
     read: new TallyRows(database, slots.ruleNames).read(wanted),
+    overrides: new RuleChangeRows(database).read(),
   }))
   announce(thread, found.journalMode, logger)
   const { stored, facts } = found.read
   const archive = new SqliteTallyArchive(thread, facts, wallMs)
   const tally = new Tally({ ...parts, archive, initial: stored })
-  return { tally, database: { thread, archive } }
+  return { tally, database: { thread, archive, overrides: found.overrides } }
 }
 
 /** One line when writing begins to fail, one when it is well again; the metrics have the rest. */

@@ -4,8 +4,7 @@
  */
 import cluster from 'node:cluster'
 import { pino } from 'pino'
-import { createAdmin } from '../admin/routes.js'
-import { statistics } from '../admin/statistics.js'
+import type { LiveChanges } from '../admin/live-changes.js'
 import { systemClock, type Clock } from '../core/clock.js'
 import type { Logger } from '../core/logger.js'
 import { compileRules, type CompiledRule } from '../core/rule.js'
@@ -14,7 +13,6 @@ import { ClientIdentity } from '../express/client-identity.js'
 import { Exemption } from '../express/exemption.js'
 import { Answers } from '../express/answers.js'
 import { createDialect } from '../express/headers/index.js'
-import type { Handler } from '../express/http.js'
 import { createMetricsHandler } from '../express/metrics-handler.js'
 import { createGateHandlers, type GateHandlers } from '../express/gate-handlers.js'
 import { expressSessionId, sessionReader } from '../express/session-id.js'
@@ -22,7 +20,7 @@ import { RuleLimiter } from '../limiter/limiter.js'
 import { createExposition, type Exposition } from '../metrics/prometheus.js'
 import { MemoryStore } from '../stores/memory/memory-store.js'
 import { createCalendar } from '../tally/calendar.js'
-import type { Tally } from '../tally/tally.js'
+import { createAdministration } from './administration.js'
 import { createCounting, type Counting, type CountingDatabase } from './counting.js'
 import type { Gate } from './gate-api.js'
 import { metricSources } from './metric-sources.js'
@@ -65,8 +63,15 @@ export function createGate(given: GateOptions): GateParts {
   const limiter = new RuleLimiter(options.rules, rules, store, counting.observer)
   const handlers = handlersOf(options, { limiter, warnings, clock, counting })
   const utilizationOf = (rule: CompiledRule) => recorder.utilization(rule, clock.monotonicMs())
-  const stats = () => statistics({ limiter, tally, slots: counting.slots, calendar, utilizationOf })
-  let wrongTokenCount = 0
+  const administration = createAdministration({
+    options,
+    limiter,
+    counting,
+    calendar,
+    clock,
+    logger,
+  })
+  const { changes } = administration
   exposition.add(
     metricSources({
       ...counting,
@@ -74,11 +79,12 @@ export function createGate(given: GateOptions): GateParts {
       warnings,
       clock,
       utilizationOf,
-      wrongTokenCount: () => wrongTokenCount,
+      wrongTokenCount: administration.wrongTokenCount,
+      changeCountOf: (rule) => changes.countOf(rule),
       version,
     }),
   )
-  const timer = startTicking(limiter, counting)
+  const timer = startTicking(limiter, counting, changes)
 
   let closing: Promise<void> | null = null
   return {
@@ -87,14 +93,9 @@ export function createGate(given: GateOptions): GateParts {
     guard: (name, work) => handlers.functions.guard(name, work),
     run: (name, request, work) => handlers.functions.run(name, request, work),
     metrics: createMetricsHandler(exposition, options.metricsToken),
-    admin: createAdmin({
-      token: options.adminToken,
-      clock,
-      stats,
-      onWrongToken: () => void wrongTokenCount++,
-    }) as Handler,
-    stats: async () => stats(),
-    close: () => (closing ??= closeGate(timer, tally, limiter, database, logger)),
+    admin: administration.handler,
+    stats: async () => administration.stats(),
+    close: () => (closing ??= closeGate(timer, counting, limiter, changes, logger)),
     limiter,
     exposition,
     database,
@@ -148,7 +149,11 @@ function readsSession(rules: readonly CompiledRule[]): boolean {
 }
 
 /** The gate's one timer: it frees expired keys and moves counts to where they last. */
-function startTicking(limiter: RuleLimiter, { tally, clockSteps }: Counting): NodeJS.Timeout {
+function startTicking(
+  limiter: RuleLimiter,
+  { tally, clockSteps }: Counting,
+  changes: LiveChanges,
+): NodeJS.Timeout {
   // A large table is swept in pieces, with everybody else's turn between two.
   const sweep = () => {
     if (limiter.store.sweep()) setImmediate(sweep).unref()
@@ -157,6 +162,7 @@ function startTicking(limiter: RuleLimiter, { tally, clockSteps }: Counting): No
     sweep()
     clockSteps.look()
     void tally.flush()
+    void changes.flush()
   }
   return setInterval(tick, tickMs).unref()
 }
@@ -164,9 +170,9 @@ function startTicking(limiter: RuleLimiter, { tally, clockSteps }: Counting): No
 /** The last flush is worth waiting for: it is tried again where another process holds the file. */
 async function closeGate(
   timer: NodeJS.Timeout,
-  tally: Tally,
+  { tally, database }: Counting,
   limiter: RuleLimiter,
-  database: CountingDatabase | null,
+  changes: LiveChanges,
   logger: Logger,
 ): Promise<void> {
   clearInterval(timer)
@@ -174,6 +180,10 @@ async function closeGate(
   for (let tries = 0; tries < closingTriesMax; tries++) {
     await tally.flush()
     if (tally.health().failure === null) break
+  }
+  if (changes.isWaiting) await changes.flush()
+  if (database !== null && changes.isWaiting) {
+    logger.error({}, 'closing with changes of rules that could not be written')
   }
   const lost = tally.pendingRequests()
   if (lost > 0) logger.error({ requests: lost }, 'closing with requests that could not be written')

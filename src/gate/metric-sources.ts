@@ -28,6 +28,8 @@ export interface SourceParts {
   readonly startedAtMs: number
   readonly utilizationOf: (rule: CompiledRule) => number
   readonly wrongTokenCount: () => number
+  /** How often a rule was changed while it ran. */
+  readonly changeCountOf: (rule: CompiledRule) => number
   readonly version: string
 }
 
@@ -36,6 +38,7 @@ export function metricSources(parts: SourceParts): MetricSources {
     ...requestSources(parts),
     ...clientSources(parts),
     ...ruleSources(parts),
+    ...keySources(parts),
     ...tallySources(parts),
   }
 }
@@ -75,9 +78,13 @@ function clientSources({ recorder, warnings }: SourceParts): MetricSources {
   }
 }
 
-function ruleSources({ limiter, recorder, utilizationOf, clock }: SourceParts): MetricSources {
-  const each = (read: (rule: CompiledRule) => number) => () =>
-    limiter.rules.map((rule) => ({ labels: { rule: rule.name }, value: read(rule) }))
+function ruleSources({
+  limiter,
+  recorder,
+  utilizationOf,
+  changeCountOf,
+}: SourceParts): MetricSources {
+  const each = byRule(limiter)
   return {
     ruleDecisions: () =>
       limiter.rules.flatMap((rule) =>
@@ -106,6 +113,13 @@ function ruleSources({ limiter, recorder, utilizationOf, clock }: SourceParts): 
         value: 1,
       })),
     ruleUtilization: each(utilizationOf),
+    configurationChanges: each(changeCountOf),
+  }
+}
+
+function keySources({ limiter, recorder, clock }: SourceParts): MetricSources {
+  const each = byRule(limiter)
+  return {
     ruleLargestKey: () =>
       limiter.rules.flatMap((rule) => {
         const heavyKeys = recorder.heavyKeys(rule)
@@ -122,6 +136,9 @@ function ruleSources({ limiter, recorder, utilizationOf, clock }: SourceParts): 
     },
     ruleKeys: each((rule) => limiter.keyCounts(rule).tracked),
     ruleKeysMax: each((rule) => rule.maxKeys),
+    ruleDeclinedKeys: each(
+      (rule) => recorder.declines(rule, rule.windowMs, clock.monotonicMs()).keysOver,
+    ),
     ruleEvictions: () =>
       limiter.rules.flatMap((rule) => {
         const { evictedExpired, evictedLive } = limiter.keyCounts(rule)
@@ -161,6 +178,12 @@ function windowSamples(tally: Tally): Sample[] {
       })),
     ),
   )
+}
+
+/** One sample for each rule, read when asked. */
+function byRule({ rules }: RuleLimiter) {
+  return (read: (rule: CompiledRule) => number) => (): Sample[] =>
+    rules.map((rule) => ({ labels: { rule: rule.name }, value: read(rule) }))
 }
 
 function one(value: number): Sample[] {

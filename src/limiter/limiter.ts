@@ -6,7 +6,7 @@
 import type { Decision } from '../core/decision.js'
 import { shown, TallygateError } from '../core/errors.js'
 import { keyOf, planOf, questionOf, type Facts } from '../core/facts.js'
-import { KeyMaker } from '../core/key.js'
+import { KeyMaker, type Key } from '../core/key.js'
 import type { DecisionObserver } from '../core/observer.js'
 import { withoutForeign } from '../core/rule-check.js'
 import { compileRule, type CompiledRule, type RuleOptions } from '../core/rule.js'
@@ -110,8 +110,17 @@ export class RuleLimiter {
   /** Forgets one key of a rule, and what its candidates know of it. */
   reset(name: string, facts: Facts): Answer<void> {
     const rule = this.rule(name)
-    const key = keyOf(rule, facts, this.#keys)
-    return key === null ? undefined : this.#forEach(rule, (each) => this.store.reset(each, key))
+    const key = this.keyOf(rule, facts)
+    return key === null ? undefined : this.resetKey(rule, key)
+  }
+
+  resetKey(rule: CompiledRule, key: Key): Answer<void> {
+    return this.#forEach(rule, (each) => this.store.reset(each, key))
+  }
+
+  /** The key that a rule counts these facts under, whatever it matches; null where there is none. */
+  keyOf(rule: CompiledRule, facts: Facts): Key | null {
+    return keyOf(rule, facts, this.#keys)
   }
 
   /**
@@ -124,7 +133,7 @@ export class RuleLimiter {
       throw new RangeError(`Cannot adjust '${name}': delta must be whole: received ${shown(delta)}`)
     }
     const rule = this.rule(name)
-    const key = keyOf(rule, facts, this.#keys)
+    const key = this.keyOf(rule, facts)
     if (key === null) return undefined
     return this.#forEach(rule, (each) => this.store.adjust(planOf(each, facts), key, delta))
   }

@@ -13,6 +13,7 @@
  * visits 1,024 slots, in less than half a millisecond.
  */
 import type { Key } from '../core/key.js'
+import { keyIdOf, type KeyWords } from '../core/key-id.js'
 import { startOf } from '../core/rule-time.js'
 import { noSlot, SpaceSaving } from './space-saving.js'
 
@@ -71,6 +72,16 @@ export class HeavyKeys {
   /** The keys that were over the limit most often, by `over`. */
   mostDeclined(nowMs: number, limit: number): HeavyKey[] {
     return this.#list('declined', nowMs, limit)
+  }
+
+  /** What is known of one key; null where neither list has it. */
+  entry({ low, high }: KeyWords, nowMs: number): HeavyKey | null {
+    this.#follow(nowMs)
+    const isListed = [this.#current, this.#last].some(
+      ({ attempts, declined }) =>
+        attempts.find(low, high) !== noSlot || declined.find(low, high) !== noSlot,
+    )
+    return isListed ? entryOf(this.#lookUp(low, high)) : null
   }
 
   /**
@@ -153,10 +164,6 @@ function addWindow(found: Found, { attempts, declined }: Sketches): void {
 }
 
 function entryOf({ low, high, text, atLeast, atMost, over }: Found): HeavyKey {
-  const id = digitsOf(high) + digitsOf(low)
+  const id = keyIdOf({ low, high })
   return { id, key: text, requests: atMost, over, countErrorMax: atMost - atLeast }
-}
-
-function digitsOf(word: number): string {
-  return (word >>> 0).toString(16).padStart(8, '0')
 }

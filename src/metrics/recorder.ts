@@ -8,6 +8,7 @@ import type { Measure } from '../core/algorithm.js'
 import { outcomes, verdicts } from '../core/decision.js'
 import type { Key } from '../core/key.js'
 import type { CompiledRule } from '../core/rule.js'
+import { DeclinedKeys, noDeclines, type Declines } from './declined-keys.js'
 import { HeavyKeys } from './heavy-keys.js'
 import { KeyDemand } from './key-demand.js'
 import { labelValues } from './table.js'
@@ -29,11 +30,15 @@ export class Recorder {
   /** By the index of the rule; of candidates there is none, their keys ask for the same. */
   readonly #demand: (KeyDemand | null)[]
 
+  /** By the index of the rule or candidate; null until it declines something. */
+  readonly #declined: (DeclinedKeys | null)[]
+
   /** @param ruleCount rules and candidates together: each has an index of its own. */
   constructor(ruleCount: number) {
     this.#decisions = new Float64Array(ruleCount * labelValues.mode.length * verdicts.length)
     this.#heavyKeys = Array.from({ length: ruleCount }, () => null)
     this.#demand = Array.from({ length: ruleCount }, () => null)
+    this.#declined = Array.from({ length: ruleCount }, () => null)
     this.#peaks = Array.from({ length: ruleCount }, () => new UsagePeak())
     this.#sharePeaks = Array.from({ length: ruleCount }, () => new UsagePeak())
   }
@@ -78,6 +83,24 @@ export class Recorder {
     }
   }
 
+  /**
+   * Counts that a rule or a candidate was over for a key.
+   *
+   * @param windowMs of the rule, for its candidates too.
+   */
+  declined({ index }: CompiledRule, windowMs: number, key: Key, nowMs: number): void {
+    let known = this.#declined[index]
+    // A changed window starts the rule afresh.
+    if (known?.windowMs !== windowMs) known = this.#declined[index] = new DeclinedKeys(windowMs)
+    known.count(key, nowMs)
+  }
+
+  /** What a rule or a candidate declined in the rule's current and last window. */
+  declines({ index }: CompiledRule, windowMs: number, nowMs: number): Declines {
+    const known = this.#declined[index]
+    return known?.windowMs === windowMs ? known.read(nowMs) : noDeclines
+  }
+
   /** The heaviest keys of a rule; null where it counts all as one. */
   heavyKeys(rule: CompiledRule): HeavyKeys | null {
     if (rule.key === 'global' || rule.candidateOf !== null) return null
@@ -107,7 +130,8 @@ export class Recorder {
   }
 }
 
-const overIndex = verdicts.indexOf('over')
+/** The verdict of who declines, as an index into `verdicts`. */
+export const overIndex = verdicts.indexOf('over')
 
 function slotOf(rule: number, mode: number, verdict: number): number {
   return (rule * labelValues.mode.length + mode) * verdicts.length + verdict

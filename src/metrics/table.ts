@@ -152,6 +152,14 @@ export const metrics = {
     labels: ['rule'],
     aggregate: 'sum',
   },
+  ruleDeclinedKeys: {
+    name: 'tallygate_rule_declined_keys',
+    type: 'gauge',
+    help: 'Keys that a rule was over for, in the current or the last window; beyond 512 estimated, to some 2 %.',
+    unit: 'one',
+    labels: ['rule'],
+    aggregate: 'sum',
+  },
   ruleEvictions: {
     name: 'tallygate_rule_evictions_total',
     type: 'counter',
@@ -224,6 +232,14 @@ export const metrics = {
     help: 'Times that the system clock was set, by direction. Rules do not mind; a minute of the tallies came twice or never.',
     unit: 'one',
     labels: ['direction'],
+    aggregate: 'sum',
+  },
+  configurationChanges: {
+    name: 'tallygate_configuration_changes_total',
+    type: 'counter',
+    help: 'Changes of a rule that this process has taken over while it ran, of its own or of another process.',
+    unit: 'one',
+    labels: ['rule'],
     aggregate: 'sum',
   },
   clientIdentity: {

@@ -41,6 +41,18 @@ const migrations: readonly Migration[] = [
       );
       CREATE INDEX pages_by_age ON pages (fetched_ms, size_bytes);`,
   },
+  {
+    // Values have no type: limits are numbers, windows and modes are words.
+    sql: `
+      CREATE TABLE rule_overrides (
+        rule TEXT NOT NULL, field TEXT NOT NULL, value, replaced, at_ms INTEGER NOT NULL,
+        PRIMARY KEY (rule, field)
+      ) WITHOUT ROWID;
+      CREATE TABLE rule_audit (
+        id TEXT NOT NULL UNIQUE, at_ms INTEGER NOT NULL, rule TEXT NOT NULL, action TEXT NOT NULL,
+        before TEXT NOT NULL, after TEXT NOT NULL
+      );`,
+  },
 ]
 
 export const schemaVersion = migrations.length

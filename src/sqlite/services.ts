@@ -8,6 +8,7 @@
  */
 import type { OpenDatabase } from './database.js'
 import { PageRows } from './pages.js'
+import { RuleChangeRows } from './rule-changes.js'
 import { SessionRows } from './sessions.js'
 import { TallyRows } from './tally-rows.js'
 
@@ -20,6 +21,7 @@ export interface Services {
   readonly tallies: TallyRows
   readonly sessions: SessionRows
   readonly pages: PageRows
+  readonly ruleChanges: RuleChangeRows
 }
 
 export type ServiceName = keyof Services
@@ -40,5 +42,6 @@ export function createServices(database: OpenDatabase, options: ServiceOptions):
     tallies: new TallyRows(database, options.ruleNames),
     sessions: new SessionRows(database),
     pages: new PageRows(database),
+    ruleChanges: new RuleChangeRows(database),
   }
 }

@@ -37,11 +37,17 @@ export interface Exchanged {
   readonly facts: ArchiveFacts
 }
 
+/** Whole numbers come as bigint: a count may be beyond what a double holds. */
 interface CountRow {
-  start_ms: number
+  start_ms: bigint
   name: string
   verdict: string
-  count: number
+  count: bigint
+}
+
+interface FilledRow {
+  readonly counts: Float64Array
+  large?: Map<number, bigint>
 }
 
 const pruneEveryMs = 3_600_000
@@ -99,17 +105,16 @@ export class TallyRows {
       rulesBetween.all(window, fromMs, toMs) as CountRow[],
     ])
     const [requests = [], rules = []] = read.deferred()
-    const windows = new Map<number, Float64Array>()
-    const rowOf = (startMs: number) => {
-      const known = windows.get(startMs) ?? this.#slots.blank()
+    const windows = new Map<number, FilledRow>()
+    for (const row of [...requests, ...rules]) {
+      const startMs = Number(row.start_ms)
+      const known = windows.get(startMs) ?? { counts: this.#slots.blank() }
       windows.set(startMs, known)
-      return known
+      this.#place(row, known)
     }
-    for (const row of requests) this.#place(row, rowOf(row.start_ms))
-    for (const row of rules) this.#place(row, rowOf(row.start_ms))
     return [...windows]
       .toSorted(([a], [b]) => a - b)
-      .map(([startMs, counts]) => ({ startMs, counts }))
+      .map(([startMs, filled]) => ({ startMs, ...filled }))
   }
 
   #facts(): ArchiveFacts {
@@ -138,26 +143,31 @@ export class TallyRows {
         rules.all(window, startMs) as CountRow[],
       ),
     )
-    return { totals, windows }
+    const stored = { totals: totals.counts, windows: windows.map(({ counts }) => counts) }
+    const large = [totals, ...windows].map((row) => row.large)
+    return large.every((each) => each === undefined) ? stored : { ...stored, large }
   }
 
-  #rowOf(requestRows: readonly CountRow[], ruleRows: readonly CountRow[]): Float64Array {
-    const counts = this.#slots.blank()
-    for (const row of requestRows) this.#place(row, counts)
-    for (const row of ruleRows) this.#place(row, counts)
-    return counts
+  #rowOf(requestRows: readonly CountRow[], ruleRows: readonly CountRow[]): FilledRow {
+    const filled = { counts: this.#slots.blank() }
+    for (const row of requestRows) this.#place(row, filled)
+    for (const row of ruleRows) this.#place(row, filled)
+    return filled
   }
 
-  /** Rules that no longer exist are passed over. */
-  #place({ name, verdict, count }: CountRow, counts: Float64Array): void {
-    if (verdict === undefined) {
-      const slot = (outcomes as readonly string[]).indexOf(name)
-      if (slot !== -1) counts[slot] = count
-      return
-    }
+  #place(row: CountRow, filled: FilledRow): void {
+    const slot = this.#slotOf(row)
+    if (slot === -1) return
+    filled.counts[slot] = Number(row.count)
+    if (row.count > Number.MAX_SAFE_INTEGER) (filled.large ??= new Map()).set(slot, row.count)
+  }
+
+  /** −1 for rules that no longer exist: they are passed over. */
+  #slotOf({ name, verdict }: CountRow): number {
+    if (verdict === undefined) return (outcomes as readonly string[]).indexOf(name)
     const rule = this.#slots.ruleNames.indexOf(name)
     const index = (verdicts as readonly string[]).indexOf(verdict)
-    if (rule !== -1 && index !== -1) counts[this.#slots.ofVerdict(rule, index)] = count
+    return rule === -1 || index === -1 ? -1 : this.#slots.ofVerdict(rule, index)
   }
 
   #isNew({ writer, sequence }: Batch, nowMs: number): boolean {
@@ -201,27 +211,28 @@ export class TallyRows {
 
 function prepareStatements({ connection }: OpenDatabase): Record<StatementName, Statement> {
   const add = 'DO UPDATE SET count = count + excluded.count'
+  const exact = (sql: string) => connection.prepare(sql).safeIntegers()
   return {
     meta: connection.prepare('SELECT key, value FROM meta'),
-    requests: connection.prepare(
+    requests: exact(
       'SELECT outcome AS name, count FROM request_tallies WHERE window = ? AND start_ms = ?',
     ),
-    rules: connection.prepare(
+    rules: exact(
       'SELECT rule AS name, verdict, count FROM rule_tallies WHERE window = ? AND start_ms = ?',
     ),
-    requestTotals: connection.prepare(
+    requestTotals: exact(
       `SELECT outcome AS name, sum(count) AS count FROM request_tallies
        WHERE window = 'week' GROUP BY outcome`,
     ),
-    ruleTotals: connection.prepare(
+    ruleTotals: exact(
       `SELECT rule AS name, verdict, sum(count) AS count FROM rule_tallies
        WHERE window = 'week' GROUP BY rule, verdict`,
     ),
-    requestsBetween: connection.prepare(
+    requestsBetween: exact(
       `SELECT start_ms, outcome AS name, count FROM request_tallies
        WHERE window = ? AND start_ms >= ? AND start_ms < ?`,
     ),
-    rulesBetween: connection.prepare(
+    rulesBetween: exact(
       `SELECT start_ms, rule AS name, verdict, count FROM rule_tallies
        WHERE window = ? AND start_ms >= ? AND start_ms < ?`,
     ),

@@ -4,6 +4,7 @@
  * one row of slots, as `TallySlots` lays them out.
  */
 import type { WindowKind } from '../core/windows.js'
+import type { ExactRow, LargeCounts } from './large-counts.js'
 
 export interface WindowRef {
   readonly window: WindowKind
@@ -20,12 +21,13 @@ export interface WindowDelta extends WindowRef {
 export interface StoredCounts {
   readonly totals: Float64Array
   readonly windows: readonly Float64Array[]
+  /** Of the totals first, then of each window; left out where no count is large. */
+  readonly large?: readonly (LargeCounts | undefined)[]
 }
 
 /** One window of a kind, as it is stored. */
-export interface StoredWindow {
+export interface StoredWindow extends ExactRow {
   readonly startMs: number
-  readonly counts: Float64Array
 }
 
 export interface TallyArchive {

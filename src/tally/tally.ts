@@ -12,17 +12,18 @@ import { windowKinds, type WindowKind } from '../core/windows.js'
 import type { StoredCounts, StoredWindow, TallyArchive, WindowDelta, WindowRef } from './archive.js'
 import type { Calendar, Span } from './calendar.js'
 import { retentionMs } from './retention.js'
+import { sumOf, type ExactRow, type LargeCounts } from './large-counts.js'
 import { addInto, type TallySlots } from './slots.js'
 
-export interface WindowCounts extends Span {
-  readonly counts: Float64Array
-}
+export interface WindowCounts extends Span, ExactRow {}
 
 /** Every figure of the tallies as of one instant. */
 export interface TallyView {
   readonly atMs: number
   /** Since the archive began. */
   readonly totals: Float64Array
+  /** Those of the totals that a double does not hold. */
+  readonly largeTotals: LargeCounts | undefined
   readonly windows: Readonly<Record<WindowKind, { current: WindowCounts; previous: WindowCounts }>>
 }
 
@@ -138,9 +139,8 @@ export class Tally {
       const found = new Map(stored.map((each) => [each.startMs, each]))
       for (const { window: kind, startMs, counts } of this.#pending.values()) {
         if (kind !== window || startMs < fromMs || startMs >= toMs) continue
-        const sum = counts.slice()
-        addInto(sum, found.get(startMs)?.counts ?? this.#parts.slots.blank())
-        found.set(startMs, { startMs, counts: sum })
+        const known = found.get(startMs) ?? { counts: this.#parts.slots.blank() }
+        found.set(startMs, { startMs, ...sumOf(known, counts) })
       }
       return [...found.values()].toSorted((a, b) => a.startMs - b.startMs)
     })
@@ -150,10 +150,11 @@ export class Tally {
   view(): TallyView {
     this.#fold()
     const atMs = this.#parts.clock.wallMs()
-    const totals = this.#stored.totals.slice()
-    for (const delta of [...this.#sending.values(), ...this.#pending.values()]) {
-      if (delta.window === 'week') addInto(totals, delta.counts)
-    }
+    const weeks = [...this.#sending.values(), ...this.#pending.values()].filter(
+      ({ window }) => window === 'week',
+    )
+    const { totals, large } = this.#stored
+    const sum = sumOf({ counts: totals, large: large?.[0] }, ...weeks.map(({ counts }) => counts))
     const windows = Object.fromEntries(
       windowKinds.map((kind) => {
         const current = this.#parts.calendar.spanOf(kind, atMs)
@@ -164,7 +165,7 @@ export class Tally {
         ]
       }),
     ) as unknown as TallyView['windows']
-    return { atMs, totals, windows }
+    return { atMs, totals: sum.counts, largeTotals: sum.large, windows }
   }
 
   /** Hands what is pending to the archive; never rejects. A call during a flush waits for that, then flushes. */
@@ -252,16 +253,15 @@ export class Tally {
   }
 
   #counted(kind: WindowKind, span: Span): WindowCounts {
-    const ref: WindowRef = { window: kind, startMs: span.startMs }
-    const counts = this.#parts.slots.blank()
-    const index = this.#storedRefs.findIndex((known) => nameOf(known) === nameOf(ref))
-    const stored = this.#stored.windows[index]
-    const sources = [stored, this.#sending, this.#pending]
-    for (const source of sources) {
-      const found = source instanceof Map ? source.get(nameOf(ref))?.counts : source
-      if (found !== undefined) addInto(counts, found)
+    const name = nameOf({ window: kind, startMs: span.startMs })
+    const index = this.#storedRefs.findIndex((known) => nameOf(known) === name)
+    const { windows, large } = this.#stored
+    const row = {
+      counts: windows[index] ?? this.#parts.slots.blank(),
+      large: index === -1 ? undefined : large?.[index + 1],
     }
-    return { startMs: span.startMs, endMs: span.endMs, counts }
+    const waiting = [this.#sending, this.#pending].flatMap((each) => each.get(name)?.counts ?? [])
+    return { startMs: span.startMs, endMs: span.endMs, ...sumOf(row, ...waiting) }
   }
 }
 

@@ -1,12 +1,17 @@
 /*
- * Who may see the statistics, and how they are shaped. The check of the token comes before everything else.
+ * Who may use the admin routes, and how they answer whoever may: the check of the token comes before
+ * everything else, whatever the route, the method and the spelling.
  */
+import type { RequestListener } from 'node:http'
+import express from 'express'
+import express4 from 'express4'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import type { Handler } from '../../src/express/http.js'
 import { createGate } from '../../src/gate/gate.js'
 import { parseExposition, valueOf } from '../support/exposition.js'
-import { guarded, startMs, statuses, type Guarded } from '../support/server.js'
+import { adminToken, bearing, sending } from '../support/admin.js'
+import { guarded, host, statuses, type Guarded } from '../support/server.js'
 
-const adminToken = 'c0ffee00c0ffee11c0ffee22c0ffee33'
 const rules = [{ name: 'ip', key: 'ip' as const, limit: 5, window: '1m' }]
 
 function withAdmin(token: string | undefined): Promise<Guarded> {
@@ -18,29 +23,34 @@ function withAdmin(token: string | undefined): Promise<Guarded> {
   })
 }
 
-const bearing = (token: string) => ({ headers: { authorization: `Bearer ${token}` } })
+const paths = `
+  / /stats /stats/ /stats/history /keys?rule=ip /explain /audit /rules/ip
+  /rules/ip/keys/0123456789abcdef /nothing /% /rules/%`
+  .split(/\s+/)
+  .flatMap((path) => [`/admin${path}`, `/ADMIN${path.toUpperCase()}`])
+const methods = ['GET', 'HEAD', 'OPTIONS', 'POST', 'PUT', 'PATCH', 'DELETE']
 
 describe('the admin routes', () => {
   it('SEC-03: without a token configured answer 404 and nothing else', async () => {
     const { ask } = await withAdmin(undefined)
-    for (const path of ['/admin', '/admin/', '/admin/stats', '/admin/stats/']) {
-      for (const method of ['GET', 'HEAD', 'OPTIONS', 'POST', 'PATCH', 'DELETE']) {
-        expect((await ask(path, { method })).status).toBe(404)
-      }
+    for (const path of paths) {
+      for (const method of methods) expect((await ask(path, { method })).status).toBe(404)
     }
   })
 
-  it('SEC-03: need the token, whatever the method and the spelling', async () => {
-    const { ask } = await withAdmin(adminToken)
-    for (const path of ['/admin', '/admin/', '/admin/stats', '/admin/stats/', '/ADMIN/Stats']) {
-      for (const method of ['GET', 'HEAD', 'OPTIONS', 'POST', 'PATCH', 'DELETE']) {
+  it('SEC-03: need the token, whatever the route, the method and the spelling', async () => {
+    const { ask, gate } = await withAdmin(adminToken)
+    for (const path of paths) {
+      for (const method of methods) {
         const { status, headers, text } = await ask(path, { method })
-        expect(status).toBe(401)
+        expect({ path, method, status }).toEqual({ path, method, status: 401 })
         expect(headers.get('www-authenticate')).toMatch(/^Bearer/)
         expect(headers.get('cache-control')).toBe('no-store')
-        expect(text).not.toContain('totals')
+        expect(text).not.toMatch(/totals|points|entries|heaviest|applies/)
       }
     }
+    await ask('/admin/rules/ip', sending('PATCH', { limit: 1 }))
+    expect(gate.limiter.rule('ip').limit).toBe(5)
   })
 
   it('SEC-01: answer every wrong token alike, whatever its length', async () => {
@@ -67,11 +77,34 @@ describe('the admin routes', () => {
     expect(valueOf(series, 'tallygate_admin_auth_failures_total')).toBe(11)
   })
 
-  it('refuse another method and an unknown path by name', async () => {
+  it.each([
+    ['/stats', 'POST', 'GET, HEAD'],
+    ['/stats/history', 'DELETE', 'GET, HEAD'],
+    ['/keys', 'OPTIONS', 'GET, HEAD'],
+    ['/audit', 'PUT', 'GET, HEAD'],
+    ['/explain', 'GET', 'POST'],
+    ['/rules/ip', 'GET', 'PATCH'],
+    ['/rules/ip/keys/0123456789abcdef', 'PATCH', 'DELETE'],
+  ])('refuse %s by %s and name what would be right', async (path, method, allowed) => {
     const { ask } = await withAdmin(adminToken)
-    const posted = await ask('/admin/stats', { ...bearing(adminToken), method: 'POST' })
-    expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
-    expect((await ask('/admin/nothing', bearing(adminToken))).status).toBe(404)
+    const answer = await ask(`/admin${path}`, { ...bearing(adminToken), method })
+    expect([answer.status, answer.headers.get('allow')]).toEqual([405, allowed])
+    expect(answer.headers.get('cache-control')).toBe('no-store')
+  })
+
+  it('answer 404 to an unknown path, 400 to one that cannot be read', async () => {
+    const { ask } = await withAdmin(adminToken)
+    for (const [path, status] of [
+      ['/admin/nothing', 404],
+      ['/admin/stats/nothing', 404],
+      ['/admin/rules/%', 400],
+    ] as const) {
+      const answer = await ask(path, bearing(adminToken))
+      expect([answer.status, answer.headers.get('content-type')]).toEqual([
+        status,
+        'application/problem+json; charset=utf-8',
+      ])
+    }
   })
 
   it('are refused a token that protects nothing', () => {
@@ -94,67 +127,39 @@ describe('the metrics', () => {
   })
 })
 
-describe('the statistics', () => {
-  it('have the shape of the contract, every figure as of one instant', async () => {
-    const { ask, gate } = await withAdmin(adminToken)
-    await statuses(7, () => ask())
-    const { headers, text } = await ask('/admin/stats', bearing(adminToken))
-    expect(headers.get('cache-control')).toBe('no-store')
-    const counts = { requests: 7, allowed: 5, declined: 2, exempt: 0 }
-    const none = { requests: 0, allowed: 0, declined: 0, exempt: 0 }
-    const verdicts = { within: 4, near: 1, over: 2 }
-    const stats = JSON.parse(text)
-    expect(stats).toMatchObject({
-      generatedAt: '2025-10-09T09:00:00.000Z',
-      scope: 'instance',
-      timeZone: 'UTC',
-      weekStartsOn: 'monday',
-      since: '2025-10-09T09:00:00.000Z',
-      totals: counts,
-      store: { kind: 'memory', degraded: false },
-      persistence: { path: null, lastFlushAt: null, pending: 7, failures: 0, sizeBytes: 0 },
+describe('where the admin routes are mounted', () => {
+  const change = { ...sending('PATCH', { limit: 7 }) }
+  change.headers['authorization'] = `Bearer ${adminToken}`
+
+  it('they are the same in Express 4', async () => {
+    const { ask, gate } = await host({ rules, adminToken }, (made) => {
+      const app = express4()
+      app.use('/admin', made.admin)
+      return app
     })
-    const spans = {
-      minute: ['2025-10-09T08:59', '2025-10-09T09:00', '2025-10-09T09:01'],
-      hour: ['2025-10-09T08:00', '2025-10-09T09:00', '2025-10-09T10:00'],
-      day: ['2025-10-08T00:00', '2025-10-09T00:00', '2025-10-10T00:00'],
-      week: ['2025-09-29T00:00', '2025-10-06T00:00', '2025-10-13T00:00'],
-    }
-    for (const [window, times] of Object.entries(spans)) {
-      const [before, start, end] = times.map((time) => `${time}:00.000Z`)
-      expect(stats.windows[window]).toEqual({
-        current: { start, end, ...counts },
-        previous: { start: before, end: start, ...none },
-      })
-      expect(stats.rules[0].windows[window].current).toEqual({ start, end, ...verdicts })
-    }
-    expect(stats.rules).toHaveLength(1)
-    expect(stats.rules[0]).toMatchObject({
-      name: 'ip',
-      function: null,
-      key: 'ip',
-      algorithm: 'sliding-window',
-      limit: 5,
-      windowMs: 60_000,
-      mode: 'enforce',
-      strict: false,
-      trackedKeys: 1,
-      evictedKeys: 0,
-      peakUtilization: 1,
-      totals: verdicts,
-    })
-    expect(await gate.stats()).toEqual(stats)
+    expect((await ask('/admin/stats?x=1', bearing(adminToken))).status).toBe(200)
+    expect((await ask('/admin/stats/history?window=day', bearing(adminToken))).status).toBe(200)
+    expect((await ask('/admin/rules/ip', change)).status).toBe(200)
+    expect((await ask('/admin/rules/%', bearing(adminToken))).status).toBe(400)
+    expect(gate.limiter.rule('ip').limit).toBe(7)
   })
 
-  it('move a window on when its time is over', async () => {
-    const { ask, gate, clock } = await withAdmin(adminToken)
-    await statuses(3, () => ask())
-    clock.set(startMs + 60_000)
-    await statuses(2, () => ask())
-    const { windows, totals } = await gate.stats()
-    expect(windows.minute.current.requests).toBe(2)
-    expect(windows.minute.previous.requests).toBe(3)
-    expect(windows.hour.current.requests).toBe(5)
-    expect(totals.requests).toBe(5)
+  it('they are the same without Express', async () => {
+    const { ask, gate } = await host({ rules, adminToken }, (made) => (request, response) => {
+      made.admin(request, response, () => void response.writeHead(599).end())
+    })
+    expect((await ask('/stats', bearing(adminToken))).status).toBe(200)
+    expect((await ask('/rules/ip', change)).status).toBe(200)
+    expect((await ask('/nothing', bearing(adminToken))).status).toBe(404)
+    expect(gate.limiter.rule('ip').limit).toBe(7)
+  })
+
+  it.each<[string, (admin: Handler) => RequestListener]>([
+    ['5', (admin) => express().use(express.json()).use('/admin', admin)],
+    ['4', (admin) => express4().use(express4.json()).use('/admin', admin)],
+  ])('they take a body that an app of Express %s has parsed before', async (_, build) => {
+    const { ask, gate } = await host({ rules, adminToken }, (made) => build(made.admin))
+    expect((await ask('/admin/rules/ip', change)).status).toBe(200)
+    expect(gate.limiter.rule('ip').limit).toBe(7)
   })
 })

@@ -362,7 +362,7 @@ describe('the charge', () => {
     expect(declined).toBeLessThanOrEqual(1)
     expect(web.requests).toHaveLength(2)
     const { within, near } = (await used(app, 'parse-url')) ?? { within: 0, near: 0 }
-    expect(within + near).toBe(2)
+    expect(Number(within) + Number(near)).toBe(2)
   })
 
   it('is not asked for where no rule is for parse-url', async () => {

@@ -4,9 +4,12 @@
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { format, resolveConfig } from 'prettier'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { root, run } from '../support/processes.js'
+import { answerSchema } from '../../src/admin/schema.js'
 import { configurationPage, metricsPage } from './pages.js'
+import { statisticsPage } from './statistics-page.js'
 
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
 
@@ -26,6 +29,19 @@ describe('the documents', () => {
 
   it('docs/metrics.md has every metric', async () => {
     await expect(await metricsPage()).toMatchFileSnapshot(join(root, 'docs/metrics.md'))
+  })
+
+  it('docs/statistics.md has an answer of each admin route', async () => {
+    await expect(await statisticsPage()).toMatchFileSnapshot(join(root, 'docs/statistics.md'))
+  })
+
+  it('docs/admin.schema.json has every field of their answers', async () => {
+    const path = join(root, 'docs/admin.schema.json')
+    const text = await format(JSON.stringify(answerSchema()), {
+      ...(await resolveConfig(path)),
+      parser: 'json',
+    })
+    await expect(text).toMatchFileSnapshot(path)
   })
 
   it.each(documents)('%s has no link to a file that is not there', (path) => {

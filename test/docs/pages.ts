@@ -176,12 +176,12 @@ function label(row: MetricRow, name: string): string {
   return values === undefined ? `\`${name}\`` : `\`${name}\` = ${values.join(', ')}`
 }
 
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')
 }
 
-async function page(text: string): Promise<string> {
+export async function page(text: string): Promise<string> {
   const config = await resolveConfig('docs/configuration.md')
   return format(text, { ...config, parser: 'markdown' })
 }

@@ -107,8 +107,8 @@ describeWith(['prometheus'], 'the whole path', () => {
     expect(stats.totals).toEqual(totals)
     // A day or week may end while the test runs: then its two windows hold the sum.
     for (const { current, previous } of [stats.windows.day, stats.windows.week]) {
-      expect(current.allowed + previous.allowed).toBe(passed)
-      expect(current.declined + previous.declined).toBe(declined)
+      expect(Number(current.allowed) + Number(previous.allowed)).toBe(passed)
+      expect(Number(current.declined) + Number(previous.declined)).toBe(declined)
     }
     for (const rule of stats.rules) {
       const { within, near, over } = rule.totals
@@ -116,7 +116,9 @@ describeWith(['prometheus'], 'the whole path', () => {
         name: rule.name,
         over: clients.model.over.get(rule.name) ?? 0,
       })
-      expect(within + near + over).toBe(clients.model.judged.get(rule.name) ?? 0)
+      expect(Number(within) + Number(near) + Number(over)).toBe(
+        clients.model.judged.get(rule.name) ?? 0,
+      )
     }
   }
 

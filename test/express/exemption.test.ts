@@ -65,7 +65,9 @@ describe('an exempt request', () => {
       }
       const { totals, rules: found } = await gate.stats()
       expect(totals).toEqual({ requests: 6, allowed: 0, declined: 0, exempt: 6 })
-      expect(found.map((rule) => rule.totals.within + rule.totals.near)).toEqual([0, 0])
+      expect(found.map((rule) => Number(rule.totals.within) + Number(rule.totals.near))).toEqual([
+        0, 0,
+      ])
       expect(await gate.exposition.text()).toContain(
         'tallygate_requests_total{outcome="exempt"} 6\n',
       )

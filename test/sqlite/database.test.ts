@@ -120,7 +120,8 @@ describe('a database that cannot be used', () => {
       connection.prepare("SELECT value FROM meta WHERE key IN ('database_id', 'since_ms')").all()
     const ids = idOf(before)
     before.connection.exec(`
-      DROP TABLE pages; PRAGMA user_version = 1;
+      DROP TABLE pages; DROP TABLE writers; DROP TABLE rule_overrides; DROP TABLE rule_audit;
+      PRAGMA user_version = 1;
       INSERT INTO request_tallies VALUES ('week', 0, 'allowed', 7)`)
     before.close()
     const after = openDatabase(path, 2)

@@ -43,7 +43,7 @@ describe('traffic to an app that trusts its proxy', () => {
 
   it('names the rules that declined, each as often as its verdicts say', async () => {
     const { rules } = await app.stats()
-    const over = rules.map(({ name, totals }) => [name, totals.over] as const)
+    const over = rules.map(({ name, totals }) => [name, Number(totals.over)] as const)
     expect(over.filter(([, count]) => count > 0).length).toBeGreaterThan(1)
     expect(Object.fromEntries(over.filter(([, count]) => count > 0))).toEqual(report.declinedBy)
   })

@@ -16,6 +16,7 @@ import {
   tallygate,
   LimitExceeded,
   TallygateError,
+  type Count,
   type Decision,
   type ErrorCode,
   type Gate,
@@ -26,6 +27,7 @@ import {
   type Outcome,
   type RuleOptions,
   type RuleVerdict,
+  type RuleStatistics,
   type Statistics,
   type Verdict,
 } from '../../src/index.js'
@@ -181,6 +183,16 @@ void gate.stats().then(({ totals, windows, rules, persistence }) => {
   const { current, previous } = windows.hour
   void [requests, allowed, declined, current.start, previous.declined, persistence.pending]
   void rules.map((rule) => [rule.name, rule.totals.over, rule.windows.minute.current.near])
+  void rules.map(({ demand, candidates, topKeys }: RuleStatistics) => [
+    [demand.p99, demand.max],
+    candidates.map(({ limit, over, keysOver }) => over - keysOver + limit),
+    topKeys.map(({ id, key, countErrorMax }) => [id, key?.length, countErrorMax]),
+  ])
+  const counted: Count = requests
+  const large: bigint = BigInt(counted)
+  void large
+  // @ts-expect-error a count may be a string of digits
+  void (requests + 1 > 2)
 })
 
 // --- Where its handlers are mounted -------------------------------------------------------------------

@@ -9,6 +9,7 @@ import type { Channel } from './channel.js'
 import { patienceMs } from './gate-group.js'
 import type { Lasting, Merged, Report } from './report.js'
 
+/** Neither function may reject. */
 export interface MembershipParts {
   readonly channel: Channel
   /** The same for this gate in every worker, and for no other. */
@@ -28,7 +29,8 @@ export class Membership {
   readonly #stop: () => void
   readonly #asking = new Map<number, (merged: Merged | null) => void>()
   #questionCount = 0
-  #isReporting = false
+  #isTicking = false
+  #tellingCount = 0
   #isClosed = false
 
   constructor(parts: MembershipParts) {
@@ -58,14 +60,16 @@ export class Membership {
     })
   }
 
-  /** Reports what is to last; to be called about once a second. */
+  /** Reports what is to last; to be called about once a second. A report that was asked for says it too. */
   async tick(): Promise<void> {
-    if (this.#isReporting || this.#isClosed) return
-    this.#isReporting = true
+    if (this.#isTicking || this.#isClosed || this.#tellingCount > 0) return
+    this.#isTicking = true
     const lasting = await this.#parts.lasting()
-    // Closed meanwhile: then the last word has been said.
-    if (!this.#isClosed) await this.#send(lasting)
-    this.#isReporting = false
+    // Closed or asked meanwhile: then something newer is said.
+    if (!this.#isClosed && this.#tellingCount === 0) {
+      await this.#parts.channel.send({ type: 'report', gate: this.#gate, lasting, passing: null })
+    }
+    this.#isTicking = false
   }
 
   /** Reports for the last time. */
@@ -83,13 +87,11 @@ export class Membership {
   }
 
   async #tell(): Promise<void> {
+    this.#tellingCount++
     const { lasting, passing } = await this.#parts.report()
-    if (this.#isClosed) return
-    await this.#parts.channel.send({ type: 'report', gate: this.#gate, lasting, passing })
-  }
-
-  #send(lasting: Lasting): Promise<void> {
-    const { channel } = this.#parts
-    return channel.send({ type: 'report', gate: this.#gate, lasting, passing: null })
+    if (!this.#isClosed) {
+      void this.#parts.channel.send({ type: 'report', gate: this.#gate, lasting, passing })
+    }
+    this.#tellingCount--
   }
 }

@@ -27,7 +27,10 @@ interface Series {
 }
 
 /** A metric that outlives its process: what it says is added up. */
-export function isLasting({ type, aggregate }: Pick<ReportedMetric, 'type' | 'aggregate'>): boolean {
+export function isLasting({
+  type,
+  aggregate,
+}: Pick<ReportedMetric, 'type' | 'aggregate'>): boolean {
   return type !== 'gauge' && aggregate === 'sum'
 }
 

@@ -5,6 +5,7 @@
 import cluster from 'node:cluster'
 import { pino } from 'pino'
 import type { LiveChanges } from '../admin/live-changes.js'
+import { findCollector } from '../cluster/channel.js'
 import { systemClock, type Clock } from '../core/clock.js'
 import type { Logger } from '../core/logger.js'
 import { compileRules, type CompiledRule } from '../core/rule.js'
@@ -21,6 +22,7 @@ import { createExposition, type Exposition } from '../metrics/prometheus.js'
 import { MemoryStore } from '../stores/memory/memory-store.js'
 import { createCalendar } from '../tally/calendar.js'
 import { createAdministration } from './administration.js'
+import { ClusterMember } from './cluster-member.js'
 import { createCounting, type Counting, type CountingDatabase } from './counting.js'
 import type { Gate } from './gate-api.js'
 import { metricSources } from './metric-sources.js'
@@ -63,6 +65,9 @@ export function createGate(given: GateOptions): GateParts {
   const limiter = new RuleLimiter(options.rules, rules, store, counting.observer)
   const handlers = handlersOf(options, { limiter, warnings, clock, counting })
   const utilizationOf = (rule: CompiledRule) => recorder.utilization(rule, clock.monotonicMs())
+  const collector = findCollector()
+  const memberParts = { limiter, counting, calendar, clock, exposition }
+  const member = collector === null ? null : new ClusterMember(memberParts, collector)
   const administration = createAdministration({
     options,
     limiter,
@@ -70,6 +75,7 @@ export function createGate(given: GateOptions): GateParts {
     calendar,
     clock,
     logger,
+    clusterFigures: async () => member?.figures() ?? null,
   })
   const { changes } = administration
   exposition.add(
@@ -84,7 +90,7 @@ export function createGate(given: GateOptions): GateParts {
       version,
     }),
   )
-  const timer = startTicking(limiter, counting, changes)
+  const timer = startTicking(limiter, counting, changes, member)
 
   let closing: Promise<void> | null = null
   return {
@@ -92,10 +98,13 @@ export function createGate(given: GateOptions): GateParts {
     limit: (name) => handlers.limit(name),
     guard: (name, work) => handlers.functions.guard(name, work),
     run: (name, request, work) => handlers.functions.run(name, request, work),
-    metrics: createMetricsHandler(exposition, options.metricsToken),
+    metrics: createMetricsHandler(
+      { contentType: exposition.contentType, text: () => (member ?? exposition).text() },
+      options.metricsToken,
+    ),
     admin: administration.handler,
-    stats: async () => administration.stats(),
-    close: () => (closing ??= closeGate(timer, counting, limiter, changes, logger)),
+    stats: () => administration.stats(),
+    close: () => (closing ??= closeGate(timer, { counting, limiter, changes, member, logger })),
     limiter,
     exposition,
     database,
@@ -153,6 +162,7 @@ function startTicking(
   limiter: RuleLimiter,
   { tally, clockSteps }: Counting,
   changes: LiveChanges,
+  member: ClusterMember | null,
 ): NodeJS.Timeout {
   // A large table is swept in pieces, with everybody else's turn between two.
   const sweep = () => {
@@ -163,18 +173,23 @@ function startTicking(
     clockSteps.look()
     void tally.flush()
     void changes.flush()
+    member?.tick()
   }
   return setInterval(tick, tickMs).unref()
 }
 
+interface ClosingParts {
+  readonly counting: Counting
+  readonly limiter: RuleLimiter
+  readonly changes: LiveChanges
+  readonly member: ClusterMember | null
+  readonly logger: Logger
+}
+
 /** The last flush is worth waiting for: it is tried again where another process holds the file. */
-async function closeGate(
-  timer: NodeJS.Timeout,
-  { tally, database }: Counting,
-  limiter: RuleLimiter,
-  changes: LiveChanges,
-  logger: Logger,
-): Promise<void> {
+async function closeGate(timer: NodeJS.Timeout, parts: ClosingParts): Promise<void> {
+  const { limiter, changes, member, logger } = parts
+  const { tally, database } = parts.counting
   clearInterval(timer)
   database?.thread.bePatient()
   for (let tries = 0; tries < closingTriesMax; tries++) {
@@ -187,6 +202,7 @@ async function closeGate(
   }
   const lost = tally.pendingRequests()
   if (lost > 0) logger.error({ requests: lost }, 'closing with requests that could not be written')
+  await member?.close()
   await limiter.close()
   await database?.thread.close()
 }

@@ -5,6 +5,8 @@
 import { randomUUID } from 'node:crypto'
 import type { WindowKind } from '../core/windows.js'
 import type {
+  SharedArchive,
+  SharedCounts,
   StoredCounts,
   StoredWindow,
   TallyArchive,
@@ -16,10 +18,10 @@ import type { ArchiveFacts, Exchanged } from './tally-rows.js'
 
 const sendsMax = 3
 
-export class SqliteTallyArchive implements TallyArchive {
+export class SqliteTallyArchive implements TallyArchive, SharedArchive {
   readonly #thread: DatabaseThread
   readonly #wallMs: () => number
-  readonly #writer = randomUUID()
+  readonly writer = randomUUID()
   #sequence = 0
   #facts: ArchiveFacts
 
@@ -55,8 +57,16 @@ export class SqliteTallyArchive implements TallyArchive {
     return this.#thread.changes.movedAside
   }
 
+  get shared(): SharedArchive {
+    return this
+  }
+
+  get sequence(): number {
+    return this.#sequence
+  }
+
   async add(deltas: readonly WindowDelta[], wanted: readonly WindowRef[]): Promise<StoredCounts> {
-    const batch = { writer: this.#writer, sequence: ++this.#sequence, deltas }
+    const batch = { writer: this.writer, sequence: ++this.#sequence, deltas }
     for (let sends = 1; ; sends++) {
       try {
         return this.#note(
@@ -70,6 +80,10 @@ export class SqliteTallyArchive implements TallyArchive {
 
   history(window: WindowKind, fromMs: number, toMs: number): Promise<StoredWindow[]> {
     return this.#thread.ask('tallies', 'history', window, fromMs, toMs)
+  }
+
+  readWith(wanted: readonly WindowRef[], writers: readonly string[]): Promise<SharedCounts> {
+    return this.#thread.ask('tallies', 'readWith', wanted, writers)
   }
 
   #note({ stored, facts }: Exchanged): StoredCounts {

@@ -1,0 +1,263 @@
+/*
+ * Workers of node:cluster as one: real processes on the built package. Whichever worker is asked, the answer
+ * is what the clients of all saw; what ended workers counted stays.
+ */
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { startCluster, type Cluster, type ClusterWorker } from '../support/cluster.js'
+import { valueOf, type SeriesValue } from '../support/exposition.js'
+import { temporaryFolder, until } from '../support/processes.js'
+import { describeWith, findTool } from '../support/tools.js'
+
+const inDatabase = () => ({ DATABASE: join(temporaryFolder(), 'tallygate.db') })
+
+interface Seen {
+  allowed: number
+  declined: number
+}
+
+/** Sends requests, some at once, each of one of five clients, and counts what they see. */
+async function send(address: string, count: number, seen: Seen = { allowed: 0, declined: 0 }) {
+  let left = count
+  const client = async () => {
+    while (left > 0) {
+      const name = `198.51.100.${left-- % 5}`
+      const answer = await fetch(address, {
+        headers: { 'x-forwarded-for': name, connection: 'close' },
+      })
+      await answer.arrayBuffer()
+      seen[answer.status === 429 ? 'declined' : 'allowed']++
+    }
+  }
+  await Promise.all(Array.from({ length: 8 }, client))
+  return seen
+}
+
+const requestsIn = (series: readonly SeriesValue[], outcome: string) =>
+  valueOf(series, 'tallygate_requests_total', { outcome })
+
+/** All counters, by name and labels. */
+const countersOf = (series: readonly SeriesValue[]) =>
+  new Map(
+    series
+      .filter(({ name }) => /_(total|count|sum|bucket)$/.test(name))
+      .map(({ name, labels, value }) => [JSON.stringify([name, labels]), value]),
+  )
+
+const fallen = (before: ReadonlyMap<string, number>, after: ReadonlyMap<string, number>) =>
+  [...before].filter(([name, value]) => !((after.get(name) ?? -1) >= value))
+
+const first = (cluster: Cluster) => cluster.workers()[0] as ClusterWorker
+
+/** A response ends for its client before its server has counted it. */
+const settled = (cluster: Cluster, requests: number) =>
+  until(async () => {
+    const { totals } = await cluster.stats(first(cluster))
+    return totals.requests === requests
+  }, `${requests} requests`)
+
+/** What every worker answers, which must be the same. */
+async function expectEverywhere(cluster: Cluster, { allowed, declined }: Seen) {
+  for (const worker of cluster.workers()) {
+    const stats = await cluster.stats(worker)
+    const counts = { requests: allowed + declined, allowed, declined, exempt: 0 }
+    expect(stats).toMatchObject({ scope: 'cluster', totals: counts })
+    const { current, previous } = stats.windows.week
+    expect(Number(current.allowed) + Number(previous.allowed)).toBe(allowed)
+    const ip = stats.rules.find(({ name }) => name === 'ip')
+    expect(Number(ip?.totals.within) + Number(ip?.totals.near)).toBe(allowed)
+    expect(ip?.totals.over).toBe(declined)
+    const series = await cluster.metrics(worker)
+    expect(requestsIn(series, 'allowed')).toBe(allowed)
+    expect(requestsIn(series, 'declined')).toBe(declined)
+    const verdicts = series.filter(
+      ({ name, labels }) => name === 'tallygate_rule_decisions_total' && labels['rule'] === 'ip',
+    )
+    expect(verdicts.reduce((sum, { value }) => sum + value, 0)).toBe(allowed + declined)
+    const week = { window: 'week', period: 'current', outcome: 'declined' }
+    expect(valueOf(series, 'tallygate_window_requests', week)).toBe(declined)
+  }
+}
+
+describe.each([
+  ['on one database', inDatabase],
+  ['without a database', () => ({})],
+])('three workers %s', (_title, env: () => Record<string, string>) => {
+  it('give one answer, to the last request, whichever is asked, and under load none that falls', async () => {
+    const cluster = await startCluster(env())
+    const { shared } = first(cluster)
+    const seen: Seen = { allowed: 0, declined: 0 }
+    const load = send(`${shared}/0/app/x`, 900, seen)
+    let isLoading = true
+    void load.finally(() => (isLoading = false))
+    let before = new Map<string, number>()
+    let answers = 0
+    while (isLoading) {
+      for (const worker of cluster.workers()) {
+        const after = countersOf(await cluster.metrics(worker))
+        expect(fallen(before, after)).toEqual([])
+        before = after
+        answers++
+      }
+    }
+    await load
+    expect(answers).toBeGreaterThan(3)
+    expect(seen.declined).toBeGreaterThan(0)
+    await settled(cluster, 900)
+    await expectEverywhere(cluster, seen)
+  })
+
+  it('keep what a killed one counted, and count on with its successor', async () => {
+    const cluster = await startCluster(env())
+    const { shared } = first(cluster)
+    const seen = await send(`${shared}/0/app/x`, 300)
+    await settled(cluster, 300)
+    // Flushed and reported at the latest after a second.
+    await new Promise((resolve) => setTimeout(resolve, 1_200))
+    const before = countersOf(await cluster.metrics(first(cluster)))
+    await cluster.end(first(cluster), 'SIGKILL')
+    expect(cluster.workers()).toHaveLength(2)
+    await expectEverywhere(cluster, seen)
+    await cluster.fork()
+    await send(`${shared}/0/app/x`, 60, seen)
+    await settled(cluster, 360)
+    await expectEverywhere(cluster, seen)
+    expect(fallen(before, countersOf(await cluster.metrics(first(cluster))))).toEqual([])
+  })
+
+  it('lose nothing of one that is told to end', async () => {
+    const cluster = await startCluster(env())
+    const [one, two] = cluster.workers() as [ClusterWorker, ClusterWorker]
+    const seen = await send(`${one.own}/0/app/x`, 100)
+    // Nobody has asked, and no second has passed.
+    await cluster.end(one, 'SIGTERM')
+    await expectEverywhere(cluster, seen)
+    await cluster.end(two, 'SIGTERM')
+    await expectEverywhere(cluster, seen)
+  })
+})
+
+describe('a worker that hangs', () => {
+  it('delays an answer by half a second, once, and its counters stay', async () => {
+    const cluster = await startCluster(inDatabase())
+    const [one, two, three] = cluster.workers() as [ClusterWorker, ClusterWorker, ClusterWorker]
+    const seen = await send(`${one.own}/0/app/x`, 50)
+    await settled(cluster, 50)
+    await (await fetch(`${one.own}/hang?ms=4000`)).text()
+    const timed = async (worker: ClusterWorker) => {
+      const startMs = performance.now()
+      const series = await cluster.metrics(worker)
+      return { ms: performance.now() - startMs, allowed: requestsIn(series, 'allowed') }
+    }
+    const [earlier, meanwhile] = await Promise.all([timed(two), timed(three)])
+    const later = await timed(three)
+    for (const { allowed } of [earlier, meanwhile, later]) expect(allowed).toBe(seen.allowed)
+    expect(earlier.ms).toBeGreaterThan(400)
+    expect(Math.max(earlier.ms, meanwhile.ms)).toBeLessThan(1_000)
+    expect(later.ms).toBeLessThan(400)
+    // Once it is well again it takes part again.
+    await until(async () => (await timed(one)).allowed === seen.allowed, 'it to answer')
+  })
+})
+
+describe('gates of a cluster', () => {
+  it('two in one worker are two', async () => {
+    const cluster = await startCluster({ ...inDatabase(), GATES: '2' })
+    await send(`${first(cluster).shared}/1/app/x`, 30)
+    await until(
+      async () => requestsIn(await cluster.metrics(first(cluster), 1), 'allowed') === 30,
+      'all to be counted',
+    )
+    for (const worker of cluster.workers()) {
+      expect(requestsIn(await cluster.metrics(worker, 0), 'allowed')).toBe(0)
+      expect(requestsIn(await cluster.metrics(worker, 1), 'allowed')).toBe(30)
+    }
+  })
+
+  it('answer for themselves where the primary does not collect', async () => {
+    const cluster = await startCluster({ COLLECT: 'no' })
+    const [one, two] = cluster.workers() as [ClusterWorker, ClusterWorker]
+    await send(`${one.own}/0/app/x`, 20)
+    await until(async () => (await cluster.stats(one)).totals.requests === 20, 'all to be counted')
+    expect(await cluster.stats(two)).toMatchObject({ scope: 'instance', totals: { requests: 0 } })
+    expect(requestsIn(await cluster.metrics(two), 'allowed')).toBe(0)
+  })
+
+  it('list the keys of all, and add up what they hold', async () => {
+    const cluster = await startCluster({})
+    for (const { own } of cluster.workers()) await send(`${own}/0/app/x`, 25)
+    await settled(cluster, 75)
+    const [ip, again] = await Promise.all(
+      [0, 2].map(async (index) => {
+        const stats = await cluster.stats(cluster.workers()[index] as ClusterWorker)
+        return stats.rules.find(({ name }) => name === 'ip')
+      }),
+    )
+    expect(again?.topKeys).toEqual(ip?.topKeys)
+    expect(ip?.topKeys.map(({ key, requests }) => [key, requests]).toSorted()).toEqual(
+      [0, 1, 2, 3, 4].map((last) => [`198.51.100.${last}`, 15]),
+    )
+    // Limits are of each process: a key asked each for five.
+    expect(ip).toMatchObject({
+      trackedKeys: 15,
+      peakUtilization: 5 / 40,
+      demand: { p50: 5, max: 5 },
+      candidates: [{ limit: 5, over: 0, keysOver: 0 }],
+    })
+  })
+
+  it('disturb nobody who uses the messages of the cluster', async () => {
+    const cluster = await startCluster({})
+    const { own } = first(cluster)
+    const { process: listeners } = (await (await fetch(`${own}/listeners`)).json()) as {
+      process: number
+    }
+    // The one of Node's own worker object; one of ours would keep a worker alive.
+    expect(listeners).toBe(1)
+    expect(cluster.stderr()).toBe('')
+  })
+})
+
+describe('the metrics of a cluster', () => {
+  it('have the series of a single process, each once', async () => {
+    const cluster = await startCluster(inDatabase())
+    const alone = await startCluster({ ...inDatabase(), COLLECT: 'no', WORKERS: '1' })
+    const [all, one] = await Promise.all([
+      cluster.metrics(first(cluster)),
+      alone.metrics(first(alone)),
+    ])
+    const names = (series: readonly SeriesValue[]) =>
+      series.map(({ name, labels }) => JSON.stringify([name, { ...labels, database: '' }]))
+    expect(new Set(names(all)).size).toBe(all.length)
+    // What each process has of its own may differ by what happened in it.
+    const ofAll = (series: readonly SeriesValue[]) =>
+      names(series).filter((name) => !name.includes('nodejs_active_resources'))
+    expect(ofAll(all)).toEqual(ofAll(one))
+  })
+
+  it('of the processes are added up, the earliest start and the longest lag', async () => {
+    const cluster = await startCluster({})
+    const series = await cluster.metrics(first(cluster))
+    const startSeconds = valueOf(series, 'process_start_time_seconds')
+    expect(Date.now() / 1000 - startSeconds).toBeLessThan(60)
+    expect(valueOf(series, 'nodejs_version_info')).toBe(1)
+    expect(valueOf(series, 'tallygate_build_info')).toBe(1)
+    expect(valueOf(series, 'tallygate_database_up')).toBe(1)
+    const megabytes = valueOf(series, 'process_resident_memory_bytes') / 1_048_576
+    expect(megabytes).toBeGreaterThan(3 * 40)
+    expect(valueOf(series, 'tallygate_rule_keys_max', { rule: 'ip' })).toBe(3_000_000)
+    expect(valueOf(series, 'tallygate_rule_limit', { rule: 'ip' })).toBe(40)
+  })
+
+  describeWith(['promtool'], 'promtool', () => {
+    it('finds nothing in them', async () => {
+      const cluster = await startCluster(inDatabase())
+      await send(`${first(cluster).shared}/0/app/x`, 30)
+      await cluster.end(first(cluster), 'SIGTERM')
+      const input = await cluster.metricsText(first(cluster))
+      const checked = spawnSync(findTool('promtool') ?? '', ['check', 'metrics'], { input })
+      expect([checked.status, String(checked.stdout), String(checked.stderr)]).toEqual([0, '', ''])
+    })
+  })
+})

@@ -4,7 +4,8 @@
  */
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import Database from 'better-sqlite3'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startCluster, type Cluster, type ClusterWorker } from '../support/cluster.js'
 import { valueOf, type SeriesValue } from '../support/exposition.js'
 import { temporaryFolder, until } from '../support/processes.js'
@@ -88,7 +89,7 @@ describe.each([
     const cluster = await startCluster(env())
     const { shared } = first(cluster)
     const seen: Seen = { allowed: 0, declined: 0 }
-    const load = send(`${shared}/0/app/x`, 900, seen)
+    const load = send(`${shared}/0/app/x`, 500, seen)
     let isLoading = true
     void load.finally(() => (isLoading = false))
     let before = new Map<string, number>()
@@ -104,7 +105,7 @@ describe.each([
     await load
     expect(answers).toBeGreaterThan(3)
     expect(seen.declined).toBeGreaterThan(0)
-    await settled(cluster, 900)
+    await settled(cluster, 500)
     await expectEverywhere(cluster, seen)
   })
 
@@ -135,6 +136,32 @@ describe.each([
     await expectEverywhere(cluster, seen)
     await cluster.end(two, 'SIGTERM')
     await expectEverywhere(cluster, seen)
+  })
+})
+
+describe('a database that is locked', () => {
+  it('loses nothing of the answer and doubles nothing, then and while what waits is written', async () => {
+    const env = inDatabase()
+    const cluster = await startCluster(env)
+    const totals = async () => {
+      const all = await Promise.all(cluster.workers().map((worker) => cluster.stats(worker)))
+      return all.map(({ totals: { requests }, persistence }) => [requests, persistence.pending])
+    }
+    const lock = new Database(env.DATABASE)
+    lock.exec('BEGIN IMMEDIATE')
+    for (const { own } of cluster.workers()) await send(`${own}/0/app/x`, 20)
+    await until(async () => (await totals()).every(([requests]) => requests === 60), 'all 60')
+    expect(await totals()).toEqual([0, 1, 2].map(() => [60, 60]))
+    lock.exec('COMMIT')
+    lock.close()
+    await until(async () => {
+      const found = await totals()
+      for (const [requests] of found) expect(requests).toBe(60)
+      return found.every(([, pending]) => pending === 0)
+    }, 'all to be written')
+    const series = await cluster.metrics(first(cluster))
+    const week = { window: 'week', period: 'current', outcome: 'allowed' }
+    expect(valueOf(series, 'tallygate_window_requests', week)).toBe(60)
   })
 })
 
@@ -184,8 +211,33 @@ describe('gates of a cluster', () => {
     expect(requestsIn(await cluster.metrics(two), 'allowed')).toBe(0)
   })
 
+  it('answer no metrics while the primary is silent, and statistics that say whose they are', async () => {
+    const cluster = await startCluster({ WORKERS: '2' })
+    const [one, two] = cluster.workers() as [ClusterWorker, ClusterWorker]
+    await send(`${one.own}/0/app/x`, 10)
+    await settled(cluster, 10)
+    cluster.signal('SIGSTOP')
+    const [metrics, stats] = await Promise.all([
+      fetch(`${two.own}/0/metrics`),
+      cluster.stats(two),
+    ]).finally(() => cluster.signal('SIGCONT'))
+    expect(metrics.status).toBe(503)
+    expect(stats).toMatchObject({ scope: 'instance', totals: { requests: 0 } })
+    await until(async () => (await cluster.stats(two)).totals.requests === 10, 'an answer of all')
+  })
+})
+
+describe('the workers of a cluster', () => {
+  let cluster: Cluster
+  const ends: (() => Promise<void>)[] = []
+  beforeAll(async () => {
+    cluster = await startCluster({}, (end) => ends.push(end))
+  })
+  afterAll(async () => {
+    for (const end of ends) await end()
+  })
+
   it('list the keys of all, and add up what they hold', async () => {
-    const cluster = await startCluster({})
     for (const { own } of cluster.workers()) await send(`${own}/0/app/x`, 25)
     await settled(cluster, 75)
     const [ip, again] = await Promise.all(
@@ -201,14 +253,26 @@ describe('gates of a cluster', () => {
     // Limits are of each process: a key asked each for five.
     expect(ip).toMatchObject({
       trackedKeys: 15,
-      peakUtilization: 5 / 40,
+      peakUtilization: 5 / 25,
       demand: { p50: 5, max: 5 },
       candidates: [{ limit: 5, over: 0, keysOver: 0 }],
     })
   })
 
+  it('add up what each has of its own, but for the earliest start', async () => {
+    const series = await cluster.metrics(first(cluster))
+    const startSeconds = valueOf(series, 'process_start_time_seconds')
+    expect(Date.now() / 1000 - startSeconds).toBeLessThan(60)
+    expect(valueOf(series, 'nodejs_version_info')).toBe(1)
+    expect(valueOf(series, 'tallygate_build_info')).toBe(1)
+    expect(valueOf(series, 'tallygate_database_up')).toBe(1)
+    const megabytes = valueOf(series, 'process_resident_memory_bytes') / 1_048_576
+    expect(megabytes).toBeGreaterThan(3 * 40)
+    expect(valueOf(series, 'tallygate_rule_keys_max', { rule: 'ip' })).toBe(3_000_000)
+    expect(valueOf(series, 'tallygate_rule_limit', { rule: 'ip' })).toBe(25)
+  })
+
   it('disturb nobody who uses the messages of the cluster', async () => {
-    const cluster = await startCluster({})
     const { own } = first(cluster)
     const { process: listeners } = (await (await fetch(`${own}/listeners`)).json()) as {
       process: number
@@ -234,20 +298,6 @@ describe('the metrics of a cluster', () => {
     const ofAll = (series: readonly SeriesValue[]) =>
       names(series).filter((name) => !name.includes('nodejs_active_resources'))
     expect(ofAll(all)).toEqual(ofAll(one))
-  })
-
-  it('of the processes are added up, the earliest start and the longest lag', async () => {
-    const cluster = await startCluster({})
-    const series = await cluster.metrics(first(cluster))
-    const startSeconds = valueOf(series, 'process_start_time_seconds')
-    expect(Date.now() / 1000 - startSeconds).toBeLessThan(60)
-    expect(valueOf(series, 'nodejs_version_info')).toBe(1)
-    expect(valueOf(series, 'tallygate_build_info')).toBe(1)
-    expect(valueOf(series, 'tallygate_database_up')).toBe(1)
-    const megabytes = valueOf(series, 'process_resident_memory_bytes') / 1_048_576
-    expect(megabytes).toBeGreaterThan(3 * 40)
-    expect(valueOf(series, 'tallygate_rule_keys_max', { rule: 'ip' })).toBe(3_000_000)
-    expect(valueOf(series, 'tallygate_rule_limit', { rule: 'ip' })).toBe(40)
   })
 
   describeWith(['promtool'], 'promtool', () => {

@@ -27,14 +27,20 @@ export interface Cluster {
   metrics(worker: ClusterWorker, gate?: number): Promise<SeriesValue[]>
   stats(worker: ClusterWorker, gate?: number): Promise<Statistics>
   stderr(): string
+  /** Stops the primary, or lets it go on. */
+  signal(signal: 'SIGSTOP' | 'SIGCONT'): void
 }
 
 const adminToken = 'c0ffee00c0ffee11c0ffee22c0ffee33'
 const program = join(root, 'test/cluster/programs/cluster.mjs')
 
-export async function startCluster(env: Record<string, string> = {}): Promise<Cluster> {
+/** @param onEnd takes what ends it; after the test unless said. */
+export async function startCluster(
+  env: Record<string, string> = {},
+  onEnd: (end: () => Promise<void>) => void = onTestFinished,
+): Promise<Cluster> {
   const primary = run(process.execPath, [program], { PORT: '0', ADMIN_TOKEN: adminToken, ...env })
-  onTestFinished(async () => void (await primary.end()))
+  onEnd(async () => void (await primary.end()))
   const lines = () =>
     primary
       .stdout()
@@ -65,6 +71,7 @@ export async function startCluster(env: Record<string, string> = {}): Promise<Cl
     workers,
     metricsText,
     stderr: primary.stderr,
+    signal: (signal) => void primary.child.kill(signal),
     async fork() {
       const before = started().length
       primary.child.stdin?.write('fork\n')

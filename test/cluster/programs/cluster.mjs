@@ -33,7 +33,7 @@ if (cluster.isPrimary) {
     {
       name: 'ip',
       key: 'ip',
-      limit: 40,
+      limit: 25,
       window: '1h',
       candidates: [{ limit: 5 }],
     },

@@ -71,7 +71,7 @@ export function ruleFigures(
     evictedKeys: evictedLive,
     peakUtilization: recorder.utilization(rule, nowMs),
     limit: shownLimit(rule),
-    demand: { keys: [...keys], max },
+    demand: { keys: Array.from(keys), max },
     candidates: rule.candidates.map((candidate) =>
       recorder.declines(candidate, rule.windowMs, nowMs),
     ),

@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto'
 import { topKeysShown, type Figures } from '../admin/figures.js'
-import type { Channel } from '../cluster/channel.js'
+import { findCollector, type Channel } from '../cluster/channel.js'
 import { Membership } from '../cluster/membership.js'
 import type { Merged, ReportedMetric } from '../cluster/report.js'
 import { metrics } from '../metrics/table.js'
@@ -24,6 +24,12 @@ interface Answer {
   readonly figures: Figures
 }
 
+/** null where this process answers for itself. */
+export function joinCluster(parts: ClusterReportParts): ClusterMember | null {
+  const collector = findCollector()
+  return collector === null ? null : new ClusterMember(parts, collector)
+}
+
 export class ClusterMember {
   readonly #parts: ClusterReportParts
   readonly #identity: string
@@ -38,6 +44,10 @@ export class ClusterMember {
       lasting: () => lastingOf(parts),
       report: () => reportOf(parts),
     })
+  }
+
+  get contentType(): string {
+    return this.#parts.exposition.contentType
   }
 
   /** null where the primary does not answer. */

@@ -5,7 +5,6 @@
 import cluster from 'node:cluster'
 import { pino } from 'pino'
 import type { LiveChanges } from '../admin/live-changes.js'
-import { findCollector } from '../cluster/channel.js'
 import { systemClock, type Clock } from '../core/clock.js'
 import type { Logger } from '../core/logger.js'
 import { compileRules, type CompiledRule } from '../core/rule.js'
@@ -22,7 +21,7 @@ import { createExposition, type Exposition } from '../metrics/prometheus.js'
 import { MemoryStore } from '../stores/memory/memory-store.js'
 import { createCalendar } from '../tally/calendar.js'
 import { createAdministration } from './administration.js'
-import { ClusterMember } from './cluster-member.js'
+import { joinCluster, type ClusterMember } from './cluster-member.js'
 import { createCounting, type Counting, type CountingDatabase } from './counting.js'
 import type { Gate } from './gate-api.js'
 import { metricSources } from './metric-sources.js'
@@ -65,18 +64,10 @@ export function createGate(given: GateOptions): GateParts {
   const limiter = new RuleLimiter(options.rules, rules, store, counting.observer)
   const handlers = handlersOf(options, { limiter, warnings, clock, counting })
   const utilizationOf = (rule: CompiledRule) => recorder.utilization(rule, clock.monotonicMs())
-  const collector = findCollector()
-  const memberParts = { limiter, counting, calendar, clock, exposition }
-  const member = collector === null ? null : new ClusterMember(memberParts, collector)
-  const administration = createAdministration({
-    options,
-    limiter,
-    counting,
-    calendar,
-    clock,
-    logger,
-    clusterFigures: async () => member?.figures() ?? null,
-  })
+  const counted = { limiter, counting, calendar, clock }
+  const member = joinCluster({ ...counted, exposition })
+  const clusterFigures = async () => member?.figures() ?? null
+  const administration = createAdministration({ ...counted, options, logger, clusterFigures })
   const { changes } = administration
   exposition.add(
     metricSources({
@@ -98,10 +89,7 @@ export function createGate(given: GateOptions): GateParts {
     limit: (name) => handlers.limit(name),
     guard: (name, work) => handlers.functions.guard(name, work),
     run: (name, request, work) => handlers.functions.run(name, request, work),
-    metrics: createMetricsHandler(
-      { contentType: exposition.contentType, text: () => (member ?? exposition).text() },
-      options.metricsToken,
-    ),
+    metrics: createMetricsHandler(member ?? exposition, options.metricsToken),
     admin: administration.handler,
     stats: () => administration.stats(),
     close: () => (closing ??= closeGate(timer, { counting, limiter, changes, member, logger })),

@@ -32,7 +32,7 @@ export interface DemandTotals {
 
 /** Of the last closed window and the current one: keys by bucket, and the most that one asked for. */
 export interface RecentDemand {
-  readonly keys: Iterable<number>
+  readonly keys: ArrayLike<number>
   readonly max: number
 }
 
@@ -105,7 +105,7 @@ export class KeyDemand {
 }
 
 export function quantilesOf({ keys, max }: RecentDemand): DemandQuantiles {
-  const counts = Float64Array.from([...keys])
+  const counts = new Float64Array(keys)
   const count = counts.reduce((sum, each) => sum + each, 0)
   const quantile = (share: number) => Math.min(max, boundAt(counts, Math.ceil(share * count)))
   return {

@@ -90,11 +90,11 @@ describe.each([
     const { shared } = first(cluster)
     const seen: Seen = { allowed: 0, declined: 0 }
     const load = send(`${shared}/0/app/x`, 500, seen)
-    let isLoading = true
-    void load.finally(() => (isLoading = false))
+    const loading = { isOver: false }
+    void load.finally(() => (loading.isOver = true))
     let before = new Map<string, number>()
     let answers = 0
-    while (isLoading) {
+    while (!loading.isOver) {
       for (const worker of cluster.workers()) {
         const after = countersOf(await cluster.metrics(worker))
         expect(fallen(before, after)).toEqual([])
@@ -130,6 +130,7 @@ describe.each([
     const cluster = await startCluster(env())
     const [one, two] = cluster.workers() as [ClusterWorker, ClusterWorker]
     const seen = await send(`${one.own}/0/app/x`, 100)
+    expect(seen.allowed + seen.declined).toBe(100)
     // Nobody has asked, and no second has passed.
     await cluster.end(one, 'SIGTERM')
     await expectEverywhere(cluster, seen)

@@ -70,7 +70,7 @@ export async function startCluster(
   return {
     workers,
     metricsText,
-    stderr: primary.stderr,
+    stderr: () => primary.stderr(),
     signal: (signal) => void primary.child.kill(signal),
     async fork() {
       const before = started().length

@@ -71,10 +71,11 @@ if (cluster.isPrimary) {
   process.send({
     listens: { pid: process.pid, shared: shared.address().port, own: own.address().port },
   })
-  process.on('SIGTERM', async () => {
+  const end = async () => {
     for (const server of both) server.close()
     for (const server of both) server.closeIdleConnections()
     for (const gate of gates) await gate.close()
     process.exit()
-  })
+  }
+  process.on('SIGTERM', () => void end())
 }

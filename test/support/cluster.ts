@@ -4,8 +4,8 @@
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import type { Statistics } from '../../src/admin/statistics.js'
-import { parseExposition, type SeriesValue } from './exposition.js'
-import { root, run, until } from './processes.js'
+import { parseExposition, valueOf, type SeriesValue } from './exposition.js'
+import { root, run, temporaryFolder, until } from './processes.js'
 
 export interface ClusterWorker {
   readonly id: number
@@ -89,3 +89,43 @@ export async function startCluster(
     },
   }
 }
+
+export const inDatabase = () => ({ DATABASE: join(temporaryFolder(), 'tallygate.db') })
+
+export interface Seen {
+  allowed: number
+  declined: number
+}
+
+/** Sends requests, some at once, each of one of five clients, and counts what they see. */
+export async function send(
+  address: string,
+  count: number,
+  seen: Seen = { allowed: 0, declined: 0 },
+) {
+  let left = count
+  const client = async () => {
+    while (left > 0) {
+      const name = `198.51.100.${left-- % 5}`
+      const answer = await fetch(address, {
+        headers: { 'x-forwarded-for': name, connection: 'close' },
+      })
+      await answer.arrayBuffer()
+      seen[answer.status === 429 ? 'declined' : 'allowed']++
+    }
+  }
+  await Promise.all(Array.from({ length: 8 }, client))
+  return seen
+}
+
+export const requestsIn = (series: readonly SeriesValue[], outcome: string) =>
+  valueOf(series, 'tallygate_requests_total', { outcome })
+
+export const first = (cluster: Cluster) => cluster.workers()[0] as ClusterWorker
+
+/** A response ends for its client before its server has counted it. */
+export const settled = (cluster: Cluster, requests: number) =>
+  until(async () => {
+    const { totals } = await cluster.stats(first(cluster))
+    return totals.requests === requests
+  }, `${requests} requests`)

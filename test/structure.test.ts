@@ -80,6 +80,10 @@ import j from '@scope/name/deep'`
     ['gate/x.ts', '../url/reach.js'],
     ['new-folder/x.ts', '../core/rule.js'],
     ['gate/x.ts', '../index.js'],
+    ['cluster/x.ts', '../gate/gate.js'],
+    ['cluster/x.ts', '../tally/tally.js'],
+    ['cluster/x.ts', '../metrics/recorder.js'],
+    ['limiter/x.ts', '../cluster/channel.js'],
     ['gate/x.ts', 'prom-client'],
     ['metrics/recorder.ts', 'prom-client'],
     ['gate/x.ts', 'better-sqlite3'],
@@ -90,6 +94,13 @@ import j from '@scope/name/deep'`
     for (const text of [`import x from '${specifier}'`, `export type { X } from '${specifier}'`]) {
       expect(faultsOf(withText(path, text)).length).toBeGreaterThan(faultsOf(sources).length)
     }
+  })
+
+  it('the guard lets the cluster have the types of metrics, and nothing that runs', () => {
+    const faults = (text: string) => faultsOf(withText('cluster/x.ts', text)).length
+    const before = faultsOf(sources).length
+    expect(faults(`import type { Unit } from '../metrics/table.js'`)).toBe(before)
+    expect(faults(`import { metrics } from '../metrics/table.js'`)).toBe(before + 1)
   })
 
   it('point one way, and each package has its place', () => {
@@ -170,6 +181,14 @@ describe('what is loaded', () => {
     for (const name of ['undici', 'parse5', 'encoding-sniffer']) {
       expect([...packagesIn(loaded)]).not.toContain(name)
     }
+  })
+
+  it('what a primary collects with brings in no package, and of ours what adds up', async () => {
+    const loaded = await loadedBy('cluster/index.js')
+    expect(loaded.some((url) => url.endsWith('/dist/cluster/collector.js'))).toBe(true)
+    expect([...packagesIn(loaded)]).toEqual([])
+    const ours = loaded.flatMap((url) => /dist\/([\w/-]+)\.js$/.exec(url)?.[1] ?? [])
+    expect(ours.filter((path) => !/^(cluster\/|core\/(errors|windows)$)/.test(path))).toEqual([])
   })
 
   it('the testing helpers bring in nothing', async () => {

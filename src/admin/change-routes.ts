@@ -3,16 +3,18 @@
  * was asked, that gives the answer or refuses.
  */
 import { shown, TallygateError } from '../core/errors.js'
+import type { TallySlots } from '../tally/slots.js'
 import { Refusal } from './answers.js'
 import { ruleNamed } from './asked.js'
 import { isKnownKey, keyOfId, listedKey } from './keys.js'
 import type { Changed, LiveChanges } from './live-changes.js'
+import { ownFigures, type FigureParts } from './figures.js'
 import { ruleStatistics, type RuleStatistics } from './rule-statistics.js'
 import { readChanges } from './rule-values.js'
 import { iso } from './shown-counts.js'
-import type { StatisticsParts } from './statistics.js'
 
-export interface ChangeParts extends StatisticsParts {
+export interface ChangeParts extends FigureParts {
+  readonly slots: TallySlots
   readonly changes: LiveChanges
 }
 
@@ -31,12 +33,12 @@ export async function changeRule(
   body: unknown,
   parts: ChangeParts,
 ): Promise<RuleStatistics & Changed> {
-  const { limiter, changes, tally, clock } = parts
+  const { limiter, changes, slots } = parts
   const rule = ruleNamed(limiter, name)
   const asked = readChanges(rule, body)
   const changed = await changes.change(rule.name, asked).catch(refuse)
   const now = limiter.rule(rule.name)
-  return { ...ruleStatistics(now, tally.view(), parts, clock.monotonicMs()), ...changed }
+  return { ...ruleStatistics(now, ownFigures(parts), slots), ...changed }
 }
 
 /** Answers `DELETE /admin/rules/:name/keys/:id`. A key that is not known is not said to be forgotten. */

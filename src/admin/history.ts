@@ -6,8 +6,12 @@ import { outcomes, verdicts } from '../core/decision.js'
 import { shown } from '../core/errors.js'
 import type { CompiledRule } from '../core/rule.js'
 import { windowKinds, type WindowKind } from '../core/windows.js'
-import type { Span } from '../tally/calendar.js'
+import type { RuleLimiter } from '../limiter/limiter.js'
+import type { Clock } from '../core/clock.js'
+import type { Calendar, Span } from '../tally/calendar.js'
 import { sumOf, type ExactRow } from '../tally/large-counts.js'
+import type { TallySlots } from '../tally/slots.js'
+import type { Tally } from '../tally/tally.js'
 import { Refusal } from './answers.js'
 import { readQuery, ruleNamed } from './asked.js'
 import { csvOf } from './csv.js'
@@ -20,7 +24,14 @@ import {
   type RequestCounts,
   type VerdictCounts,
 } from './shown-counts.js'
-import type { StatisticsParts } from './statistics.js'
+
+export interface HistoryParts {
+  readonly limiter: RuleLimiter
+  readonly tally: Tally
+  readonly slots: TallySlots
+  readonly calendar: Calendar
+  readonly clock: Clock
+}
 
 export type Point = { start: string; end: string; label: string } & (RequestCounts | VerdictCounts)
 
@@ -50,7 +61,7 @@ const usualCounts: Readonly<Record<WindowKind, number>> = {
 }
 
 /** Answers `GET /admin/stats/history`. */
-export async function history(url: string, parts: StatisticsParts): Promise<Series> {
+export async function history(url: string, parts: HistoryParts): Promise<Series> {
   const { window, rule, spans } = readAsked(url, parts)
   const [fromMs, toMs] = [spans[0]?.startMs ?? 0, spans.at(-1)?.endMs ?? 0]
   const stored = await patiently(() => parts.tally.history(window, fromMs, toMs))
@@ -83,7 +94,7 @@ export function historyCsv({ rule, points }: Series): string {
   )
 }
 
-function readAsked(url: string, parts: StatisticsParts): Asked {
+function readAsked(url: string, parts: HistoryParts): Asked {
   const { limiter, calendar, clock } = parts
   const asked = readQuery(url, ['window', 'from', 'to', 'rule'])
   const window = windowNamed(asked.window ?? 'hour')
@@ -113,7 +124,7 @@ function windowNamed(name: string): WindowKind {
   throw new Refusal(400, `window must be one of ${windowKinds.join(', ')}: received ${shown(name)}`)
 }
 
-function usualStart(window: WindowKind, toMs: number, { calendar }: StatisticsParts): number {
+function usualStart(window: WindowKind, toMs: number, { calendar }: HistoryParts): number {
   let { startMs } = calendar.spanOf(window, toMs - 1)
   for (let count = 1; count < usualCounts[window]; count++) {
     startMs = calendar.spanOf(window, startMs - 1).startMs
@@ -125,7 +136,7 @@ function checkCount(
   window: WindowKind,
   fromMs: number,
   toMs: number,
-  { calendar }: StatisticsParts,
+  { calendar }: HistoryParts,
 ): void {
   const count = calendar.countIn(window, fromMs, toMs)
   if (count <= pointCountMax) return

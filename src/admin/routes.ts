@@ -11,16 +11,18 @@ import { jsonBody } from './body.js'
 import { auditTrail, changeRule, forgetKey, type ChangeParts } from './change-routes.js'
 import { explain } from './explain.js'
 import { prefersCsv } from './csv.js'
-import { history, historyCsv } from './history.js'
+import { history, historyCsv, type HistoryParts } from './history.js'
 import { keyLists } from './keys.js'
 import { patiently } from './patience.js'
-import { statistics } from './statistics.js'
+import type { Statistics } from './statistics.js'
 import { requireToken, type TokenOptions } from './token.js'
 
-export interface AdminOptions extends TokenOptions, ChangeParts {
+export interface AdminOptions extends TokenOptions, ChangeParts, HistoryParts {
   readonly token: string | undefined
   /** Clients that no rule counts. */
   readonly exempt: AddressList
+  /** Of this process, or of all workers of its cluster. */
+  stats(this: void): Promise<Statistics>
   readonly logger: Logger
 }
 
@@ -42,7 +44,7 @@ export function createAdmin(options: AdminOptions): RequestHandler {
 
 function addReadingRoutes(router: Router, options: AdminOptions): void {
   serve(router, '/stats', {
-    get: (_request, response) => answerJson(response, statistics(options)),
+    get: async (_request, response) => answerJson(response, await options.stats()),
   })
   serve(router, '/stats/history', {
     get: async (request, response) => {

@@ -3,14 +3,12 @@
  * of its keys in its own current window and the last one.
  */
 import type { Mode } from '../core/decision.js'
-import { shownLimit } from '../core/plans.js'
 import type { CompiledRule } from '../core/rule.js'
-import type { RuleLimiter } from '../limiter/limiter.js'
+import { noDeclines } from '../metrics/declined-keys.js'
 import type { HeavyKey } from '../metrics/heavy-keys.js'
-import type { DemandQuantiles } from '../metrics/key-demand.js'
-import type { Recorder } from '../metrics/recorder.js'
+import { quantilesOf, type DemandQuantiles } from '../metrics/key-demand.js'
 import type { TallySlots } from '../tally/slots.js'
-import type { TallyView } from '../tally/tally.js'
+import type { Figures, RuleFigures } from './figures.js'
 import {
   totalsOf,
   verdictCounts,
@@ -54,43 +52,43 @@ export interface RuleStatistics {
   topKeys: HeavyKey[]
 }
 
-export interface RuleStatisticsParts {
-  readonly limiter: RuleLimiter
-  readonly slots: TallySlots
-  readonly recorder: Recorder
-}
-
-const topKeysMax = 10
-
-/** @param nowMs the rules' clock. */
 export function ruleStatistics(
   rule: CompiledRule,
-  view: TallyView,
-  { limiter, slots, recorder }: RuleStatisticsParts,
-  nowMs: number,
+  { view, rules }: Figures,
+  slots: TallySlots,
 ): RuleStatistics {
-  const keys = limiter.keyCounts(rule)
+  const figures = rules[rule.index] ?? noFigures
   return {
     name: rule.name,
     function: rule.function,
     key: rule.key,
     algorithm: rule.algorithm.name,
-    limit: shownLimit(rule),
+    limit: rule.plans === null ? rule.limit : figures.limit,
     windowMs: rule.windowMs,
     mode: rule.mode,
     strict: rule.strict,
-    trackedKeys: keys.tracked,
-    evictedKeys: keys.evictedLive,
-    peakUtilization: recorder.utilization(rule, nowMs),
+    trackedKeys: figures.trackedKeys,
+    evictedKeys: figures.evictedKeys,
+    peakUtilization: figures.peakUtilization,
     totals: verdictCounts(totalsOf(view), rule, slots),
     windows: windowsOf(view, (row) => verdictCounts(row, rule, slots)),
-    demand: recorder.demand(rule).quantiles(rule.windowMs, nowMs),
-    candidates: rule.candidates.map((candidate) => ({
+    demand: quantilesOf(figures.demand),
+    candidates: rule.candidates.map((candidate, index) => ({
       limit: candidate.limit,
       windowMs: candidate.windowMs,
       algorithm: candidate.algorithm.name,
-      ...recorder.declines(candidate, rule.windowMs, nowMs),
+      ...(figures.candidates[index] ?? noDeclines),
     })),
-    topKeys: recorder.heavyKeys(rule)?.heaviest(nowMs, topKeysMax) ?? [],
+    topKeys: [...figures.topKeys.keys],
   }
+}
+
+const noFigures: RuleFigures = {
+  trackedKeys: 0,
+  evictedKeys: 0,
+  peakUtilization: 0,
+  limit: 0,
+  demand: { keys: [], max: 0 },
+  candidates: [],
+  topKeys: { keys: [], unlistedMax: 0 },
 }

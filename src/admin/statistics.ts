@@ -1,12 +1,14 @@
 /*
  * The statistics as an object: totals, calendar windows, rules, store and persistence, all as of one
  * instant. Counts are since the database began or in its windows; what is said of keys speaks of the rule's
- * own current window and the last one. Each clock is read once.
+ * own current window and the last one.
  */
-import type { Clock } from '../core/clock.js'
+import type { RuleLimiter } from '../limiter/limiter.js'
+import type { TallyArchive } from '../tally/archive.js'
 import type { Calendar } from '../tally/calendar.js'
-import type { Tally } from '../tally/tally.js'
-import { ruleStatistics, type RuleStatistics, type RuleStatisticsParts } from './rule-statistics.js'
+import type { TallySlots } from '../tally/slots.js'
+import type { Figures } from './figures.js'
+import { ruleStatistics, type RuleStatistics } from './rule-statistics.js'
 import {
   iso,
   requestCounts,
@@ -18,7 +20,8 @@ import {
 
 export interface Statistics {
   generatedAt: string
-  scope: 'instance'
+  /** `cluster`: of all workers of a node:cluster whose primary collects. */
+  scope: 'instance' | 'cluster'
   timeZone: string
   weekStartsOn: string
   since: string
@@ -41,39 +44,40 @@ export interface Statistics {
   }
 }
 
-export interface StatisticsParts extends RuleStatisticsParts {
-  readonly tally: Tally
+export interface StatisticsParts {
+  readonly limiter: RuleLimiter
+  readonly slots: TallySlots
   readonly calendar: Calendar
-  readonly clock: Clock
+  /** Says where the counts are kept. */
+  readonly archive: TallyArchive
 }
 
-export function statistics(parts: StatisticsParts): Statistics {
-  const { limiter, tally, calendar, clock } = parts
-  const view = tally.view()
-  const nowMs = clock.monotonicMs()
+export function statistics(figures: Figures, parts: StatisticsParts): Statistics {
+  const { limiter, slots, calendar, archive } = parts
+  const { view } = figures
   return {
     generatedAt: iso(view.atMs),
-    scope: 'instance',
+    scope: figures.scope,
     timeZone: calendar.timeZone,
     weekStartsOn: calendar.weekStartsOn,
-    since: iso(tally.archive.sinceMs),
+    since: iso(figures.sinceMs),
     totals: requestCounts(totalsOf(view)),
     windows: windowsOf(view, requestCounts),
-    rules: limiter.rules.map((rule) => ruleStatistics(rule, view, parts, nowMs)),
+    rules: limiter.rules.map((rule) => ruleStatistics(rule, figures, slots)),
     store: { kind: limiter.store.kind, degraded: false },
-    persistence: persistenceOf(tally),
+    persistence: persistenceOf(figures, archive),
   }
 }
 
-function persistenceOf(tally: Tally): Statistics['persistence'] {
-  const { lastFlushAtMs, failedCount } = tally.health()
+function persistenceOf(figures: Figures, archive: TallyArchive): Statistics['persistence'] {
+  const { lastFlushAtMs, pending, failures, lost } = figures
   return {
-    path: tally.archive.path,
+    path: archive.path,
     lastFlushAt: lastFlushAtMs === null ? null : iso(lastFlushAtMs),
-    pending: tally.pendingRequests(),
-    failures: failedCount,
-    sizeBytes: tally.archive.sizeBytes,
-    movedAside: tally.archive.movedAside,
-    lost: tally.lostRequests,
+    pending,
+    failures,
+    sizeBytes: archive.sizeBytes,
+    movedAside: archive.movedAside,
+    lost,
   }
 }

@@ -8,6 +8,7 @@
  */
 import { clientAddress } from './address.js'
 import { KeyHasher } from './hash.js'
+import { keyIdOf } from './key-id.js'
 
 export const keyKinds = {
   global: 0,
@@ -71,6 +72,11 @@ export class KeyMaker {
     const ownKind = this.#kindBase + kind
     hasher.hash(ownKind, text)
     return { kind: ownKind, text, low: hasher.low, high: hasher.high }
+  }
+
+  /** Tells whether another maker, in another process too, gives the same keys the same hashes. */
+  get space(): string {
+    return keyIdOf(this.everybody)
   }
 
   /** Makes keys that meet none of this one's: the same clients, asking before they ask. */

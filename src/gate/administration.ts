@@ -3,6 +3,7 @@
  */
 import { LiveChanges } from '../admin/live-changes.js'
 import { createAdmin } from '../admin/routes.js'
+import { ownFigures, type Figures } from '../admin/figures.js'
 import { statistics, type Statistics } from '../admin/statistics.js'
 import type { Clock } from '../core/clock.js'
 import type { Logger } from '../core/logger.js'
@@ -19,18 +20,20 @@ export interface AdministrationParts {
   readonly calendar: Calendar
   readonly clock: Clock
   readonly logger: Logger
+  /** Of all workers of the cluster; null where this process answers for itself. */
+  clusterFigures(this: void): Promise<Figures | null>
 }
 
 export interface Administration {
   readonly handler: Handler
   readonly changes: LiveChanges
-  stats(this: void): Statistics
+  stats(this: void): Promise<Statistics>
   /** Requests to the admin routes that carried a wrong token. */
   wrongTokenCount(this: void): number
 }
 
 export function createAdministration(parts: AdministrationParts): Administration {
-  const { options, limiter, counting, calendar, clock, logger } = parts
+  const { options, limiter, counting, calendar, clock, logger, clusterFigures } = parts
   const { tally, slots, recorder, database } = counting
   const kept =
     database === null
@@ -41,19 +44,25 @@ export function createAdministration(parts: AdministrationParts): Administration
         }
   const changes = new LiveChanges({ limiter, clock, logger, kept })
   const shown = { limiter, tally, slots, recorder, calendar, clock }
+  const { archive } = tally
+  const stats = async () => {
+    const figures = (await clusterFigures()) ?? ownFigures(shown)
+    return statistics(figures, { limiter, slots, calendar, archive })
+  }
   let wrongTokenCount = 0
   const handler = createAdmin({
     ...shown,
     token: options.adminToken,
     exempt: options.exempt,
     changes,
+    stats,
     logger,
     onWrongToken: () => void wrongTokenCount++,
   })
   return {
     handler: handler as Handler,
     changes,
-    stats: () => statistics(shown),
+    stats,
     wrongTokenCount: () => wrongTokenCount,
   }
 }

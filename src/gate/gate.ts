@@ -23,6 +23,7 @@ import { createExposition, type Exposition } from '../metrics/prometheus.js'
 import { MemoryStore } from '../stores/memory/memory-store.js'
 import { createCalendar } from '../tally/calendar.js'
 import { createAdministration } from './administration.js'
+import { joinCluster, type ClusterMember } from './cluster-member.js'
 import { createCounting, type Counting, type CountingDatabase } from './counting.js'
 import type { Gate } from './gate-api.js'
 import { metricSources } from './metric-sources.js'
@@ -70,14 +71,10 @@ export function createGate(given: GateOptions): GateParts {
   const limiter = new RuleLimiter(options.rules, rules, store, counting.observer, keys)
   const handlers = handlersOf(options, { limiter, warnings, clock, counting })
   const utilizationOf = (rule: CompiledRule) => recorder.utilization(rule, clock.monotonicMs())
-  const administration = createAdministration({
-    options,
-    limiter,
-    counting,
-    calendar,
-    clock,
-    logger,
-  })
+  const counted = { limiter, counting, calendar, clock }
+  const member = joinCluster({ ...counted, exposition })
+  const clusterFigures = async () => member?.figures() ?? null
+  const administration = createAdministration({ ...counted, options, logger, clusterFigures })
   const { changes } = administration
   exposition.add(
     metricSources({
@@ -91,7 +88,7 @@ export function createGate(given: GateOptions): GateParts {
       version,
     }),
   )
-  const timer = startTicking(limiter, counting, changes, states)
+  const timer = startTicking({ limiter, counting, changes, states, member })
 
   let closing: Promise<void> | null = null
   return {
@@ -99,10 +96,11 @@ export function createGate(given: GateOptions): GateParts {
     limit: (name) => handlers.limit(name),
     guard: (name, work) => handlers.functions.guard(name, work),
     run: (name, request, work) => handlers.functions.run(name, request, work),
-    metrics: createMetricsHandler(exposition, options.metricsToken),
+    metrics: createMetricsHandler(member ?? exposition, options.metricsToken),
     admin: administration.handler,
-    stats: async () => administration.stats(),
-    close: () => (closing ??= closeGate(timer, counting, limiter, changes, states, logger)),
+    stats: () => administration.stats(),
+    close: () =>
+      (closing ??= closeGate(timer, { counting, limiter, changes, states, member, logger })),
     limiter,
     exposition,
     database,
@@ -156,12 +154,9 @@ function readsSession(rules: readonly CompiledRule[]): boolean {
 }
 
 /** The gate's one timer: it frees expired keys and moves counts to where they last. */
-function startTicking(
-  limiter: RuleLimiter,
-  { tally, clockSteps, database }: Counting,
-  changes: LiveChanges,
-  states: RuleStates,
-): NodeJS.Timeout {
+function startTicking(parts: Omit<RunningParts, 'logger'>): NodeJS.Timeout {
+  const { limiter, changes, states, member } = parts
+  const { tally, clockSteps, database } = parts.counting
   if (database !== null) states.start(database.thread, () => limiter.rules)
   // A large table is swept in pieces, with everybody else's turn between two.
   const sweep = () => {
@@ -173,19 +168,24 @@ function startTicking(
     void tally.flush()
     void changes.flush()
     void states.tick()
+    member?.tick()
   }
   return setInterval(tick, tickMs).unref()
 }
 
+interface RunningParts {
+  readonly counting: Counting
+  readonly limiter: RuleLimiter
+  readonly changes: LiveChanges
+  readonly states: RuleStates
+  readonly member: ClusterMember | null
+  readonly logger: Logger
+}
+
 /** The last flush is worth waiting for: it is tried again where another process holds the file. */
-async function closeGate(
-  timer: NodeJS.Timeout,
-  { tally, database }: Counting,
-  limiter: RuleLimiter,
-  changes: LiveChanges,
-  states: RuleStates,
-  logger: Logger,
-): Promise<void> {
+async function closeGate(timer: NodeJS.Timeout, parts: RunningParts): Promise<void> {
+  const { limiter, changes, states, member, logger } = parts
+  const { tally, database } = parts.counting
   clearInterval(timer)
   database?.thread.bePatient()
   for (let tries = 0; tries < closingTriesMax; tries++) {
@@ -199,6 +199,7 @@ async function closeGate(
   const lost = tally.pendingRequests()
   if (lost > 0) logger.error({ requests: lost }, 'closing with requests that could not be written')
   await states.close()
+  await member?.close()
   await limiter.close()
   await database?.thread.close()
 }

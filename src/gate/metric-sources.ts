@@ -15,7 +15,7 @@ import { histogramSamples, type Histogram, type Sample } from '../metrics/histog
 import type { MetricSources } from '../metrics/prometheus.js'
 import type { Recorder } from '../metrics/recorder.js'
 import { labelValues, metrics } from '../metrics/table.js'
-import type { Tally } from '../tally/tally.js'
+import type { Tally, TallyView } from '../tally/tally.js'
 
 export interface SourceParts {
   readonly limiter: RuleLimiter
@@ -152,7 +152,7 @@ function keySources({ limiter, recorder, clock }: SourceParts): MetricSources {
 
 function tallySources({ tally, flushDuration, startedAtMs }: SourceParts): MetricSources {
   return {
-    windowRequests: () => windowSamples(tally),
+    windowRequests: () => windowSamples(tally.view(), tally.archive.id),
     tallyFlushDuration: () => flushDuration.samples(metrics.tallyFlushDuration.name),
     tallyFlushes: () => {
       const { okCount, failedCount } = tally.health()
@@ -169,12 +169,12 @@ function tallySources({ tally, flushDuration, startedAtMs }: SourceParts): Metri
   }
 }
 
-function windowSamples(tally: Tally): Sample[] {
-  const view = tally.view()
+/** @param database an id of where these counts are kept. */
+export function windowSamples(view: TallyView, database: string): Sample[] {
   return windowKinds.flatMap((window) =>
     labelValues.period.flatMap((period) =>
       outcomes.map((outcome, index) => ({
-        labels: { database: tally.archive.id, window, period, outcome },
+        labels: { database, window, period, outcome },
         value: view.windows[window][period].counts[index] ?? 0,
       })),
     ),

@@ -71,6 +71,11 @@ export class RuleLimiter {
     return this.#rules
   }
 
+  /** The same for limiters, in other processes too, whose keys have the same ids. */
+  get keySpace(): string {
+    return this.#keys.space
+  }
+
   /** Whether some rule looks at a request's method or path, or hands the facts to a function. */
   get readsRequest(): boolean {
     return this.#groups.readsRequest

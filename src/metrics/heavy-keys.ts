@@ -74,6 +74,18 @@ export class HeavyKeys {
     return this.#list('declined', nowMs, limit)
   }
 
+  /**
+   * The heaviest keys, to be read beside those of other processes: with the most attempts that a key which
+   * is not among them can have made.
+   */
+  listed(nowMs: number, limit: number): { keys: HeavyKey[]; unlistedMax: number } {
+    const all = this.#list('attempts', nowMs, Infinity)
+    const [current, last] = [this.#current.attempts, this.#last.attempts]
+    const unlisted = current.unlistedMax() + last.unlistedMax()
+    const left = all.slice(limit).map(({ requests }) => requests)
+    return { keys: all.slice(0, limit), unlistedMax: Math.max(unlisted, ...left) }
+  }
+
   /** What is known of one key; null where neither list has it. */
   entry({ low, high }: KeyWords, nowMs: number): HeavyKey | null {
     this.#follow(nowMs)

@@ -30,6 +30,12 @@ export interface DemandTotals {
   readonly sum: number
 }
 
+/** Of the last closed window and the current one: keys by bucket, and the most that one asked for. */
+export interface RecentDemand {
+  readonly keys: ArrayLike<number>
+  readonly max: number
+}
+
 export class KeyDemand {
   #windowMs = 0
   /** Start of the current window. */
@@ -57,21 +63,16 @@ export class KeyDemand {
     return { bucketKeys: this.#totals, sum: this.#totalCost }
   }
 
+  recent(windowMs: number, nowMs: number): RecentDemand {
+    this.#follow(windowMs, nowMs)
+    const { bucketKeys, weight, max } = this.#table
+    const keys = this.#last.map((last, bucket) => last + weight * (bucketKeys[bucket] as number))
+    return { keys, max: Math.max(this.#lastMax, max) }
+  }
+
   /** Over the last closed window and the current one; all 0 where nobody asked. */
   quantiles(windowMs: number, nowMs: number): DemandQuantiles {
-    this.#follow(windowMs, nowMs)
-    const { bucketKeys, weight, max: currentMax } = this.#table
-    const keys = this.#last.map((last, bucket) => last + weight * (bucketKeys[bucket] as number))
-    const count = keys.reduce((sum, each) => sum + each, 0)
-    const max = Math.max(this.#lastMax, currentMax)
-    const quantile = (share: number) => Math.min(max, boundAt(keys, Math.ceil(share * count)))
-    return {
-      p50: quantile(0.5),
-      p90: quantile(0.9),
-      p99: quantile(0.99),
-      p999: quantile(0.999),
-      max,
-    }
+    return quantilesOf(this.recent(windowMs, nowMs))
   }
 
   #follow(windowMs: number, nowMs: number): void {
@@ -100,6 +101,19 @@ export class KeyDemand {
     this.#totalCost += this.#cost
     this.#cost = 0
     this.#table.clear()
+  }
+}
+
+export function quantilesOf({ keys, max }: RecentDemand): DemandQuantiles {
+  const counts = new Float64Array(keys)
+  const count = counts.reduce((sum, each) => sum + each, 0)
+  const quantile = (share: number) => Math.min(max, boundAt(counts, Math.ceil(share * count)))
+  return {
+    p50: quantile(0.5),
+    p90: quantile(0.9),
+    p99: quantile(0.99),
+    p999: quantile(0.999),
+    max,
   }
 }
 

@@ -7,8 +7,9 @@
  */
 import { collectDefaultMetrics, Histogram, Registry, type Metric } from 'prom-client'
 import { TallygateError } from '../core/errors.js'
+import type { MetricKind, ReportedMetric } from '../cluster/report.js'
 import type { Sample } from './histogram.js'
-import { metrics, type MetricId, type MetricRow } from './table.js'
+import { metrics, type Aggregate, type MetricId, type MetricRow } from './table.js'
 
 /** Reads the values of one metric, all of them, as they are now. */
 export type MetricSource = () => readonly Sample[] | Promise<readonly Sample[]>
@@ -21,6 +22,33 @@ export interface Exposition {
   add(sources: MetricSources): void
   /** Everything, in the text format 0.0.4. */
   text(): Promise<string>
+  /** Of all metrics, in their order. */
+  names(): string[]
+  /** The values of these metrics, all read now; a source that has to ask somebody answers later. */
+  read(isWanted: (metric: MetricShape) => boolean): Promise<ReportedMetric>[]
+  /** The same format for values that were read, here or in other processes. */
+  textOf(metrics: readonly ReportedMetric[]): Promise<string>
+}
+
+export interface MetricShape {
+  readonly name: string
+  readonly type: MetricKind
+  readonly aggregate: Aggregate
+}
+
+/** What prom-client's metrics have, and its types do not tell. */
+interface ReadableMetric {
+  readonly name: string
+  readonly help: string
+  readonly type: MetricKind
+  readonly aggregator?: string
+  get(): Promise<{ values: readonly PromValue[] }>
+}
+
+interface PromValue {
+  readonly metricName?: string
+  readonly labels: Readonly<Record<string, string | number>>
+  readonly value: number
 }
 
 const misnamedDefaults = [
@@ -53,7 +81,53 @@ export function createExposition(given?: Registry): Exposition {
       }
     },
     text: () => registry.metrics(),
+    names: () => registry.getMetricsAsArray().map(({ name }) => name),
+    read(isWanted) {
+      const all = registry.getMetricsAsArray() as unknown as readonly ReadableMetric[]
+      return all.flatMap((metric) => {
+        const { name, type } = metric
+        const aggregate = aggregateOf(metric)
+        return isWanted({ name, type, aggregate }) ? [readMetric(metric, aggregate)] : []
+      })
+    },
+    textOf: (read) => textOf(registry, read),
   }
+}
+
+/**
+ * How a metric that is not in our table adds up: as it says itself, the averages of event loops as the
+ * highest. What prom-client would take from the first process or leave out is each one's own.
+ */
+function aggregateOf({ aggregator }: ReadableMetric): Aggregate {
+  if (aggregator === undefined || aggregator === 'sum') return 'sum'
+  return aggregator === 'max' || aggregator === 'average' ? 'max' : 'one'
+}
+
+async function readMetric(metric: ReadableMetric, aggregate: Aggregate): Promise<ReportedMetric> {
+  const { name, help, type } = metric
+  const { values } = await metric.get()
+  const series = values.map(({ metricName, labels, value }) => ({
+    ...(metricName === undefined || metricName === name ? {} : { name: metricName }),
+    labels: Object.fromEntries(
+      Object.entries(labels).map(([label, text]) => [label, String(text)]),
+    ),
+    value: Number.isFinite(value) ? value : String(value),
+  }))
+  return { name, help, type, aggregate, series }
+}
+
+/** By the registry itself, so with its default labels. */
+async function textOf(registry: Registry, read: readonly ReportedMetric[]): Promise<string> {
+  const writer = registry as unknown as { getMetricsAsString(metric: object): Promise<string> }
+  const texts = read.map(({ name, help, type, series }) => {
+    const values = series.map(({ name: metricName = name, labels, value }) => ({
+      metricName,
+      labels,
+      value: Number(value),
+    }))
+    return writer.getMetricsAsString({ get: async () => ({ name, help, type, values }) })
+  })
+  return `${(await Promise.all(texts)).join('\n\n')}\n`
 }
 
 /** A registry takes each name once, so two gates cannot share one. */

@@ -116,6 +116,13 @@ export class SpaceSaving {
     return Math.min(...this.#counts.subarray(first, first + wayCount))
   }
 
+  /** The most attempts that any key can have made without being listed. */
+  unlistedMax(): number {
+    let most = 0
+    for (let high = 0; high < setCount; high++) most = Math.max(most, this.ceiling(high))
+    return most
+  }
+
   /** The most attempts that are certainly of one key. */
   largest(): number {
     let largest = 0

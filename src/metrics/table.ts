@@ -19,7 +19,8 @@ export type Unit = 'one' | 'seconds' | 'bytes' | 'ratio' | 'timestamp'
 
 /**
  * How the series of several processes make one figure: `sum` them; take the `max` (a figure that each
- * process reads from the same place); or show each `one` for itself.
+ * process reads from the same place); or show each `one` for itself. The workers of one node:cluster, which
+ * have one answer, show the least of these: the oldest flush, the database that is down.
  */
 export type Aggregate = 'sum' | 'max' | 'one'
 

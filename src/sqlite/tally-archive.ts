@@ -6,6 +6,8 @@
 import { randomUUID } from 'node:crypto'
 import type { WindowKind } from '../core/windows.js'
 import type {
+  SharedArchive,
+  SharedCounts,
   StoredCounts,
   StoredWindow,
   TallyArchive,
@@ -19,10 +21,10 @@ const sendsMax = 3
 /** Exchanges, about one a second: who shares a file need not write each second. */
 const quietExchangesMin = 60
 
-export class SqliteTallyArchive implements TallyArchive {
+export class SqliteTallyArchive implements TallyArchive, SharedArchive {
   readonly #thread: DatabaseThread
   readonly #wallMs: () => number
-  readonly #writer = randomUUID()
+  readonly writer = randomUUID()
   #sequence = 0
   /** Sent as often as it may be, and never answered: it may have been added. */
   #doubtful: Batch | null = null
@@ -64,6 +66,14 @@ export class SqliteTallyArchive implements TallyArchive {
     return this.#thread.changes.movedAside
   }
 
+  get shared(): SharedArchive {
+    return this
+  }
+
+  get sequence(): number {
+    return this.#sequence
+  }
+
   async add(deltas: readonly WindowDelta[], wanted: readonly WindowRef[]): Promise<StoredCounts> {
     await this.#settle()
     const batch = this.#batchOf(without(deltas, this.#unheard))
@@ -90,7 +100,7 @@ export class SqliteTallyArchive implements TallyArchive {
   }
 
   #batchOf(deltas: readonly WindowDelta[]): Batch {
-    return { writer: this.#writer, sequence: ++this.#sequence, deltas }
+    return { writer: this.writer, sequence: ++this.#sequence, deltas }
   }
 
   async #send(batch: Batch, wanted: readonly WindowRef[]): Promise<Exchanged> {
@@ -101,6 +111,10 @@ export class SqliteTallyArchive implements TallyArchive {
         if (!(error instanceof ThreadDied) || sends === sendsMax) throw error
       }
     }
+  }
+
+  readWith(wanted: readonly WindowRef[], writers: readonly string[]): Promise<SharedCounts> {
+    return this.#thread.ask('tallies', 'readWith', wanted, writers)
   }
 
   #note({ stored, facts }: Exchanged): StoredCounts {

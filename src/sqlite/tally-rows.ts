@@ -8,7 +8,13 @@
 import type { Statement } from 'better-sqlite3'
 import { outcomes, verdicts } from '../core/decision.js'
 import { windowKinds, type WindowKind } from '../core/windows.js'
-import type { StoredCounts, StoredWindow, WindowDelta, WindowRef } from '../tally/archive.js'
+import type {
+  SharedCounts,
+  StoredCounts,
+  StoredWindow,
+  WindowDelta,
+  WindowRef,
+} from '../tally/archive.js'
 import { retentionMs } from '../tally/retention.js'
 import { TallySlots } from '../tally/slots.js'
 import type { OpenDatabase } from './database.js'
@@ -98,6 +104,18 @@ export class TallyRows {
   read(wanted: readonly WindowRef[]): Exchanged {
     const run = this.#database.connection.transaction(() => this.#readAll(wanted))
     return this.#note(run.deferred())
+  }
+
+  /** Reads, and tells up to which batch of each writer that is. */
+  readWith(wanted: readonly WindowRef[], writers: readonly string[]): SharedCounts {
+    const read = this.#database.connection.transaction(() => ({
+      stored: this.#read(wanted),
+      sequences: writers.map((writer) => {
+        const row = this.#statements.lastOf.get(writer) as { sequence: number } | undefined
+        return row?.sequence ?? 0
+      }),
+    }))
+    return read.deferred()
   }
 
   /** The stored windows of a kind that begin in [fromMs, toMs), in order; empty ones are left out. */
@@ -255,6 +273,7 @@ function prepareStatements({ connection }: OpenDatabase): Record<StatementName, 
        DO UPDATE SET sequence = excluded.sequence, seen_ms = excluded.seen_ms
        WHERE excluded.sequence > sequence`,
     ),
+    lastOf: connection.prepare('SELECT sequence FROM writers WHERE id = ?'),
     newest: connection.prepare(
       `SELECT max(start_ms) AS newestMs FROM request_tallies WHERE window = 'day'`,
     ),
@@ -277,6 +296,7 @@ type StatementName =
   | 'addRequests'
   | 'addVerdicts'
   | 'advance'
+  | 'lastOf'
   | 'newest'
   | 'pruneRequests'
   | 'pruneRules'

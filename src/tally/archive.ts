@@ -30,6 +30,21 @@ export interface StoredWindow extends ExactRow {
   readonly startMs: number
 }
 
+/** What an archive that several processes write to knows of them. */
+export interface SharedArchive {
+  /** This process, to the archive. */
+  readonly writer: string
+  /** Number of the batch that was handed over last; they are numbered from 1. */
+  readonly sequence: number
+  /** What is stored, and the number of the last batch in it of each of these writers, 0 where there is none. */
+  readWith(wanted: readonly WindowRef[], writers: readonly string[]): Promise<SharedCounts>
+}
+
+export interface SharedCounts {
+  readonly stored: StoredCounts
+  readonly sequences: readonly number[]
+}
+
 export interface TallyArchive {
   /** Where it is kept; null for memory. */
   readonly path: string | null
@@ -40,6 +55,8 @@ export interface TallyArchive {
   readonly sizeBytes: number
   /** Where a damaged file has been moved since the start; null where there was none. */
   readonly movedAside: string | null
+  /** Left out where no other process writes to it. */
+  readonly shared?: SharedArchive
   /** Adds everything or, where it rejects, nothing; then reads. */
   add(deltas: readonly WindowDelta[], wanted: readonly WindowRef[]): Promise<StoredCounts>
   /** The stored windows of a kind that begin in [fromMs, toMs), in order; empty ones are left out. */

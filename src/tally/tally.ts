@@ -119,6 +119,17 @@ export class Tally {
     return weeks.reduce((sum, delta) => sum + this.#parts.slots.requestsIn(delta.counts), 0)
   }
 
+  /** What the archive may lack: what is on its way there, and what waits. */
+  unsaved(): { sending: readonly WindowDelta[]; pending: readonly WindowDelta[] } {
+    this.#fold()
+    return { sending: [...this.#sending.values()], pending: [...this.#pending.values()] }
+  }
+
+  /** What the archive held when it last answered, in the windows that were shown then. */
+  get stored(): { readonly counts: StoredCounts; readonly refs: readonly WindowRef[] } {
+    return { counts: this.#stored, refs: this.#storedRefs }
+  }
+
   /** Requests that had to be left out of a minute or an hour, for want of room; larger windows have them. */
   get lostRequests(): number {
     return this.#lostRequests

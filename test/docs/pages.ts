@@ -139,6 +139,9 @@ Counters begin at 0 with the process; what outlives it is in \`tallygate_window_
 Beside these come prom-client's default metrics of the process (\`process_*\`, \`nodejs_*\`), less three gauges that are
 named like counters.
 
+The workers of a node:cluster whose primary collects have [one answer](library.md#several-processes): what adds up is added
+up, the highest taken, and of what each has for itself the least shown: the oldest flush, the earliest start.
+
 ## Questions, as queries
 
 Share of requests declined:

@@ -74,6 +74,8 @@ ${story.statistics}
 - \`totals\` and \`windows\` are of the database: all processes on it together, since it began (\`since\`), to the last
   request of this process and the last second of the others. \`requests\` is the sum of the three outcomes; a rule counts
   attempts, by its verdicts.
+- With [\`tallygate/cluster\`](library.md#several-processes) \`scope\` is \`cluster\`, and all is of all its workers, to the
+  last request.
 - What is said of keys is this process's own (\`scope\`), and speaks of the rule's current window and the last one:
   \`peakUtilization\`, the highest usage of any key as a share of the limit; \`demand\`, what keys asked for in a window,
   declined attempts included; \`candidates\`, what each would have declined, and for how many keys; \`topKeys\`, who

@@ -168,8 +168,8 @@ describe('a TypeScript project with the package', () => {
   /** The type test of the sources, as a user would have written it. */
   const publicApi = () => {
     const text = readFileSync(join(root, 'test/types/public-api.ts'), 'utf8')
-    const entry = /'(?:\.\.\/)+src\/(?:(limiter|testing|url)\/)?index\.js'/g
-    expect(text.match(entry)).toHaveLength(4)
+    const entry = /'(?:\.\.\/)+src\/(?:(cluster|limiter|testing|url)\/)?index\.js'/g
+    expect(text.match(entry)).toHaveLength(5)
     return text.replaceAll(entry, (_match, name?: string) =>
       name === undefined ? `'tallygate'` : `'tallygate/${name}'`,
     )

@@ -1,8 +1,9 @@
 /*
  * The public types, by example: what must compile, and under `@ts-expect-error` what must not, where the
  * compiler reports a line that would. Never run. `npm run typecheck` reads it against the sources; the
- * suite of the package compiles it again against the declarations that are packed, with the four imports
- * below changed to `tallygate`, `tallygate/limiter`, `tallygate/testing` and `tallygate/url`.
+ * suite of the package compiles it again against the declarations that are packed, with the five imports
+ * below changed to `tallygate`, `tallygate/cluster`, `tallygate/limiter`, `tallygate/testing` and
+ * `tallygate/url`.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import express5, { type Request, type RequestHandler as RequestHandler5 } from 'express'
@@ -31,6 +32,7 @@ import {
   type Statistics,
   type Verdict,
 } from '../../src/index.js'
+import { collect } from '../../src/cluster/index.js'
 import {
   createLimiter,
   TallygateError as LimiterError,
@@ -315,3 +317,11 @@ clock.advance('1m')
 // Named, so that a compiler set to mind unused names reads this file too.
 export { app4, app5, asError, asText, in4, in5, logger, noAlgorithm, noCode, noField, noKey }
 export { noMode, noName, noRules, noStrict, noWindow, plain, time }
+
+// --- Several workers ----------------------------------------------------------------------------------
+
+collect() satisfies void
+// @ts-expect-error it takes nothing
+collect({ workers: 4 })
+const scope: Statistics['scope'] = 'cluster'
+void scope

@@ -60,8 +60,9 @@ export function withoutComments(text: string): string {
 
 /** Each may import those before it. */
 const chain = ['core', 'stores', 'limiter', 'express', 'admin', 'gate', 'app', 'cli']
-const sides = new Set(['metrics', 'tally', 'sqlite'])
+const sides = new Set(['metrics', 'tally', 'sqlite', 'cluster'])
 const contracts = new Set([
+  'cluster/report.ts',
   'tally/archive.ts',
   'tally/slots.ts',
   'tally/retention.ts',
@@ -72,7 +73,7 @@ const contracts = new Set([
 const folderOf = (path: string) => (path.includes('/') ? (path.split('/')[0] ?? '') : 'root')
 
 /** Why an import is not allowed; null where it is. */
-export function fault({ from, to, isOwn }: Import): string | null {
+export function fault({ from, to, isOwn, isType }: Import): string | null {
   if (!isOwn) return packageFault(from, to)
   const [source, target] = [folderOf(from), folderOf(to)]
   if (source === target || source === 'root') return null
@@ -85,6 +86,8 @@ export function fault({ from, to, isOwn }: Import): string | null {
     return ['core', 'sqlite'].includes(target) ? null : `${edge}: url may import core and sqlite`
   }
   if (target === 'traffic') return source === 'cli' ? null : `${edge}: traffic is for the cli`
+  // Types alone: the primary of a cluster must load no metrics.
+  if (source === 'cluster' && to === 'metrics/table.ts' && isType) return null
   if (sides.has(source)) {
     return target === 'core' || contracts.has(to) ? null : `${edge}: only core and contracts`
   }

@@ -6,6 +6,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { dirname, join } from 'node:path'
 import { format, resolveConfig } from 'prettier'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { parse } from 'yaml'
 import { root, run } from '../support/processes.js'
 import { answerSchema } from '../../src/admin/schema.js'
 import { configurationPage, metricsPage } from './pages.js'
@@ -75,6 +76,19 @@ describe('the documents', () => {
       [...text.matchAll(/- (\{.*\})/g)].map(([, rule = '']) => rule.replaceAll(/\s+/g, ' '))
     expect(rules(yaml)).toEqual(rules(read('tallygate.yml')))
     expect(rules(yaml)).toHaveLength(4)
+  })
+
+  it('SQL-14: the guide says where a database must not lie, and compose has a named volume for it', () => {
+    for (const place of ['NFS', 'SMB', 'bind mount', 'named volume']) {
+      expect(read('docs/database.md')).toContain(place)
+    }
+    const { services, volumes } = parse(read('docker-compose.yml')) as {
+      services: { app: { volumes: string[] } }
+      volumes: Record<string, unknown>
+    }
+    const [name = ''] =
+      services.app.volumes.find((each) => each.endsWith(':/app/data'))?.split(':') ?? []
+    expect(Object.keys(volumes)).toContain(name)
   })
 
   it.each(documents)('%s names no place that only its writer has', (path) => {

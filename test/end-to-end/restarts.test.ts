@@ -98,5 +98,5 @@ describe('an app that is killed', () => {
     const app = await start()
     expect((await app.stats()).totals.requests).toBe(before)
     expect((await app.end()).code).toBe(0)
-  }, 60_000)
+  }, 90_000)
 })

@@ -107,7 +107,7 @@ export class RuleStates {
     // What others have, or have left, is for whoever goes on.
     await this.#acquire(rows, ({ isAfresh, refusal }) => isAfresh || refusal === null)
     await this.#saver?.saveRound([...this.#saved.values()])
-    await rows.release(this.#holder.id)
+    if (this.#saved.size > 0) await rows.release(this.#holder.id)
   }
 
   async #work(rows: Rows): Promise<void> {
@@ -121,7 +121,8 @@ export class RuleStates {
       await this.#saver?.saveRound([...this.#saved.values()])
     }
     await this.#renew(rows)
-    if (!this.#isPruned) this.#isPruned = !(await rows.prune(this.#parts.clock.wallMs()))
+    if (!this.#isPruned && this.#saved.size > 0)
+      this.#isPruned = !(await rows.prune(this.#parts.clock.wallMs()))
   }
 
   /** Does work that may fail, and says so. */

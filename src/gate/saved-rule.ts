@@ -34,8 +34,8 @@ export class SavedRule {
   generation: number | null = null
   /** Who has the rule's state instead, as far as is known. */
   refusal: Acquired['refusal'] = null
-  /** Where the last of each chunk is stored. */
-  readonly #ids = new Map<number, number>()
+  /** Where the last of each chunk is stored; 0 where nothing is. */
+  #ids = new Float64Array(16)
   /** Where others are stored: replaced in this round, replaced in the last, and of no use. */
   #replaced: number[] = []
   #replacedBefore: number[] = []
@@ -64,11 +64,12 @@ export class SavedRule {
     if (generation === null) return
     this.isAfresh = false
     this.chunks.markAll()
-    this.#ids.clear()
+    this.#ids.fill(0)
     this.#replaced = []
     this.#replacedBefore = []
     this.#deletable = []
     this.#hasEarlier = true
+    this.#isRoundOver = false
   }
 
   /** Begins a round. */
@@ -95,7 +96,7 @@ export class SavedRule {
       const rowCount = this.chunks.write(chunk, buffer)
       if (rowCount === 0) {
         // Of an empty one nothing is stored, and what was is out of date.
-        this.#replace(chunk)
+        this.#replace(chunk, 0)
         buffer.length = from
         continue
       }
@@ -113,8 +114,7 @@ export class SavedRule {
   /** A piece was saved, the first of its chunks under this id, the others after it. */
   saved({ chunks }: ChunkPiece, firstId: number): void {
     for (const [index, chunk] of chunks.entries()) {
-      this.#replace(chunk)
-      this.#ids.set(chunk, firstId + index)
+      this.#replace(chunk, firstId + index)
     }
     this.#savedInRound += chunks.length
   }
@@ -149,16 +149,21 @@ export class SavedRule {
   #endRound(): void {
     this.#isRoundOver = true
     const { count, isQuiet } = this.chunks
-    for (const chunk of this.#ids.keys()) if (chunk >= count) this.#replace(chunk)
+    for (let chunk = count; chunk < this.#ids.length; chunk++) this.#replace(chunk, 0)
     this.#deletable = this.#deletable.concat(this.#replacedBefore, isQuiet ? this.#replaced : [])
     this.#replacedBefore = isQuiet ? [] : this.#replaced
     this.#replaced = []
   }
 
-  #replace(chunk: number): void {
-    const id = this.#ids.get(chunk)
-    if (id !== undefined) this.#replaced.push(id)
-    this.#ids.delete(chunk)
+  #replace(chunk: number, id: number): void {
+    if (chunk >= this.#ids.length) {
+      const longer = new Float64Array(2 * chunk)
+      longer.set(this.#ids)
+      this.#ids = longer
+    }
+    const before = this.#ids[chunk] as number
+    if (before !== 0) this.#replaced.push(before)
+    this.#ids[chunk] = id
   }
 }
 

@@ -19,8 +19,8 @@ export class ChunkChanges {
   #flags = new Uint8Array(16)
   /** The same, four at a time. */
   #fours = new Uint32Array(this.#flags.buffer)
-  /** No chunk before it is due. */
-  #dueFrom = 0
+  /** The round goes on from here, and begins again at the start while anything is due. */
+  #hand = 0
 
   /** For a table of so many words, none of them saved. */
   constructor(bits: number, wordCount: number) {
@@ -46,7 +46,6 @@ export class ChunkChanges {
   /** Something in the chunk that was due is not saved. */
   putBack(chunk: number): void {
     this.#flags[chunk] = changed | due
-    this.#dueFrom = Math.min(this.#dueFrom, chunk)
   }
 
   markAll(wordCount: number): void {
@@ -77,14 +76,16 @@ export class ChunkChanges {
       const flags = fours[index] as number
       if (flags !== 0) fours[index] = flags | ((flags & changedInFour) << 1)
     }
-    this.#dueFrom = 0
+    this.#hand = 0
   }
 
   /** The chunk to save next; -1 where the round is at its end. */
   next(chunkCount: number): number {
-    const chunk = this.#flags.indexOf(changed | due, this.#dueFrom)
-    this.#dueFrom = chunk === none ? this.#flags.length : chunk
-    return chunk < chunkCount ? chunk : none
+    let chunk = this.#flags.indexOf(changed | due, this.#hand)
+    if (chunk === none || chunk >= chunkCount) chunk = this.#flags.indexOf(changed | due)
+    if (chunk === none || chunk >= chunkCount) return none
+    this.#hand = chunk
+    return chunk
   }
 
   /** Whether everything of so many chunks is saved as it is now. */

@@ -108,9 +108,9 @@ function save(store: MemoryStore, rule: CompiledRule, rows: RuleStateRows): numb
     const when = { isAfresh: true, isFirst: true, nowMs: systemClock.wallMs() }
     const acquired = rows.acquire(holder, saved.head, when)
     saved.begin(acquired)
-    saved.restart()
+    saved.restart(systemClock.monotonicMs())
     const by = { holder: holder.id, rule: rule.name, generation: acquired.generation ?? 0 }
-    rounds.push([...turnsOf(saved, (piece) => void rows.save(by, piece, systemClock.wallMs()))])
+    rounds.push([...turnsOf(saved, (piece) => void rows.save(by, piece, [], systemClock.wallMs()))])
     while (rows.tidy(by, [], true) === 'more');
     rows.release(holder.id)
   }

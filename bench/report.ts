@@ -11,7 +11,7 @@ import { cpus, release, totalmem, type } from 'node:os'
 import { heapMbMax, runChild } from './support/child.js'
 import { formatMarkdown, isQuick, markdownOf, type Figure } from './support/figure.js'
 
-const scripts = ['decisions', 'memory', 'stall', 'flush', 'http']
+const scripts = ['decisions', 'memory', 'stall', 'flush', 'rule-states', 'http']
 const peers = [
   'express',
   'express-rate-limit',

@@ -1,9 +1,9 @@
 /*
- * A seeded hash of 64 bits for keys, in two words. Its multipliers are drawn at random at the start, so
- * nobody outside can craft keys that collide: for any two different keys, both of up to 64 characters, the
- * two sums are equal with a chance of at most 2^-34 over the seed (multilinear hashing; Lemire and Kaser,
- * "Strongly universal string hashing is fast", 2012), for keys of ASCII text 2^-52. Mixing at the end
- * spreads the sums over all bits and loses nothing, because it can be undone.
+ * A seeded hash of 64 bits for keys, in two words. Its multipliers are drawn at random, for a process or for
+ * a database file, so nobody outside can craft keys that collide: for any two different keys, both of up to
+ * 64 characters, the two sums are equal with a chance of at most 2^-34 over the seed (multilinear hashing;
+ * Lemire and Kaser, "Strongly universal string hashing is fast", 2012), for keys of ASCII text 2^-52. Mixing
+ * at the end spreads the sums over all bits and loses nothing, because it can be undone.
  *
  * Cost: two multiplications and additions a character, no allocation.
  */

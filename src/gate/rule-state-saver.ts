@@ -44,7 +44,7 @@ export class RuleStateSaver {
 
   /** Goes over all that has changed. Rejects where the database does not take it; then it is still to be saved. */
   async saveRound(rules: readonly SavedRule[]): Promise<void> {
-    for (const saved of rules) saved.restart()
+    for (const saved of rules) saved.restart(this.#parts.clock.monotonicMs())
     let due = rules.filter(isRoundDue)
     for (; due.length > 0; due = due.filter(isRoundDue)) {
       for (const saved of due) await this.#savePiece(saved)
@@ -58,10 +58,12 @@ export class RuleStateSaver {
     const by = { holder, rule, generation }
     const piece = saved.write(this.#buffer)
     if (piece === null) return this.#tidy(saved, by)
+    const { deletable } = saved
     try {
-      const firstId = await rows.save(by, piece, clock.wallMs())
-      if (firstId === null) onLost(saved)
-      else saved.saved(piece, firstId)
+      const firstId = await rows.save(by, piece, deletable, clock.wallMs())
+      if (firstId === null) return onLost(saved)
+      saved.deleted(deletable, true)
+      saved.saved(piece, firstId)
     } catch (error) {
       saved.putBack(piece)
       // Nobody knows then under which ids it was saved, if it was.
@@ -73,9 +75,9 @@ export class RuleStateSaver {
   }
 
   async #tidy(saved: SavedRule, by: Writer): Promise<void> {
-    const { deletable: ids, hasEarlier } = saved
-    // A round without end must leave others their turn, too.
-    if (ids.length === 0 && !hasEarlier) return setImmediate()
+    const { deletable: ids, hasEarlier, isToTidy } = saved
+    // Where there was nothing to save others have their turn all the same.
+    if (!isToTidy) return setImmediate()
     const answer = await this.#parts.rows.tidy(by, ids, hasEarlier)
     if (answer === 'lost') this.#parts.onLost(saved)
     else saved.deleted(ids, answer === 'more')

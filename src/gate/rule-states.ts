@@ -20,7 +20,7 @@ import type { MemoryStore } from '../stores/memory/memory-store.js'
 import { RuleStateNotes } from './rule-state-notes.js'
 import { RuleStateSaver } from './rule-state-saver.js'
 import { RuleStateStart } from './rule-state-start.js'
-import { SavedRule } from './saved-rule.js'
+import { hasPassed, SavedRule } from './saved-rule.js'
 import { StateReading } from './state-reading.js'
 
 export interface RuleStatesParts {
@@ -29,10 +29,10 @@ export interface RuleStatesParts {
   readonly logger: Logger
 }
 
-const saveEveryMs = 3_000
-/** How often a lease is asked for that another process has, and how often an own one is renewed. */
+/** How often a lease is asked for that another process has. */
 const askEveryMs = 2_000
-const renewEveryMs = 4_000
+/** How often an own one is renewed, where nothing is saved. */
+const renewEveryMs = 6_000
 const chunksReadAtOnce = 8
 const closingMsMax = 5_000
 
@@ -49,7 +49,6 @@ export class RuleStates {
   #rules: () => readonly CompiledRule[] = () => []
   #rows: Rows | null = null
   #saver: RuleStateSaver | null = null
-  #savedAtMs = -Infinity
   #askedAtMs = -Infinity
   #renewedAtMs = -Infinity
   #isPruned = false
@@ -76,6 +75,7 @@ export class RuleStates {
     const rows = thread.service('ruleStates', methods)
     const { clock } = this.#parts
     const onLost = (saved: SavedRule) => this.#lose(saved)
+    this.#renewedAtMs = clock.monotonicMs()
     this.#saver = new RuleStateSaver({ rows, holder: this.#holder.id, clock, onLost })
     this.#rows = rows
   }
@@ -106,22 +106,21 @@ export class RuleStates {
     await this.#working
     // What others have, or have left, is for whoever goes on.
     await this.#acquire(rows, ({ isAfresh, refusal }) => isAfresh || refusal === null)
-    await this.#saver?.saveRound([...this.#saved.values()])
-    await rows.release(this.#holder.id)
+    // Once more, for what is of no use by then.
+    for (let round = 0; round < 2; round++) await this.#saver?.saveRound(this.#held())
+    if (this.#saved.size > 0) await rows.release(this.#holder.id)
   }
 
   async #work(rows: Rows): Promise<void> {
     const nowMs = this.#parts.clock.monotonicMs()
-    if (isDue(nowMs, this.#askedAtMs, askEveryMs)) {
+    if (hasPassed(nowMs, this.#askedAtMs, askEveryMs)) {
       this.#askedAtMs = nowMs
       await this.#acquire(rows, () => true)
     }
-    if (isDue(nowMs, this.#savedAtMs, saveEveryMs)) {
-      this.#savedAtMs = nowMs
-      await this.#saver?.saveRound([...this.#saved.values()])
-    }
+    await this.#saver?.saveRound(this.#held().filter((saved) => saved.isRipe(nowMs)))
     await this.#renew(rows)
-    if (!this.#isPruned) this.#isPruned = !(await rows.prune(this.#parts.clock.wallMs()))
+    if (this.#isPruned || this.#saved.size === 0) return
+    this.#isPruned = !(await rows.prune(this.#parts.clock.wallMs()))
   }
 
   /** Does work that may fail, and says so. */
@@ -184,10 +183,10 @@ export class RuleStates {
 
   /** Where nothing was saved of late; what is saved keeps all leases. */
   async #renew(rows: Rows): Promise<void> {
-    const held = [...this.#saved.values()].filter(({ generation }) => generation !== null)
+    const held = this.#held()
     const nowMs = this.#parts.clock.monotonicMs()
     const lastMs = Math.max(this.#renewedAtMs, this.#saver?.savedAtMs ?? -Infinity)
-    if (held.length === 0 || !isDue(nowMs, lastMs, renewEveryMs)) return
+    if (held.length === 0 || !hasPassed(nowMs, lastMs, renewEveryMs)) return
     const names = await rows.renew(this.#holder.id, this.#parts.clock.wallMs())
     this.#renewedAtMs = nowMs
     for (const saved of held) {
@@ -195,14 +194,14 @@ export class RuleStates {
     }
   }
 
+  /** Those whose state is this process's to save. */
+  #held(): SavedRule[] {
+    return [...this.#saved.values()].filter(({ generation }) => generation !== null)
+  }
+
   /** Another process has taken the state over, or the file was begun anew: the next turn will see. */
   #lose(saved: SavedRule): void {
     saved.generation = null
     this.#askedAtMs = -Infinity
   }
-}
-
-/** A clock that was set back has let time pass too. */
-function isDue(nowMs: number, lastMs: number, everyMs: number): boolean {
-  return !(nowMs - lastMs >= 0 && nowMs - lastMs < everyMs)
 }

@@ -3,8 +3,9 @@
  * generation, and which of the stored ones are of no use any more.
  *
  * A key may have left a chunk before that is saved anew, and where it went to is saved at the latest in the
- * next round. So what is replaced in a round is deleted at the end of the next; or at once, where nothing has
- * changed since it was saved.
+ * next round. So what is replaced in a round is of no use after the end of the next; or at once, where nothing
+ * has changed since it was saved. It is deleted with what is saved then, so that a round is one commit where
+ * it is one piece.
  */
 import type { CompiledRule } from '../core/rule.js'
 import {
@@ -21,6 +22,8 @@ import type { WordBuffer } from '../stores/memory/word-buffer.js'
 const pieceChunksMax = 100
 /** Where keys pour in faster than they are saved, a round must end all the same. */
 const savesOfChunkMax = 3
+/** How long changes may wait for others to be saved with, and what is of no use for those. */
+const waitingMsMax = 5_000
 
 export class SavedRule {
   readonly name: string
@@ -34,8 +37,8 @@ export class SavedRule {
   generation: number | null = null
   /** Who has the rule's state instead, as far as is known. */
   refusal: Acquired['refusal'] = null
-  /** Where the last of each chunk is stored. */
-  readonly #ids = new Map<number, number>()
+  /** Where the last of each chunk is stored; 0 where nothing is. */
+  #ids = new Float64Array(16)
   /** Where others are stored: replaced in this round, replaced in the last, and of no use. */
   #replaced: number[] = []
   #replacedBefore: number[] = []
@@ -43,6 +46,9 @@ export class SavedRule {
   #hasEarlier = true
   #isRoundOver = true
   #savedInRound = 0
+  /** Since when there has been something to save; null where there is nothing. */
+  #waitingSinceMs: number | null = null
+  #roundMs = -Infinity
 
   constructor(rule: CompiledRule, chunks: TableChunks, isAfresh: boolean) {
     this.name = rule.name
@@ -64,24 +70,48 @@ export class SavedRule {
     if (generation === null) return
     this.isAfresh = false
     this.chunks.markAll()
-    this.#ids.clear()
+    this.#ids.fill(0)
     this.#replaced = []
     this.#replacedBefore = []
     this.#deletable = []
     this.#hasEarlier = true
+    this.#isRoundOver = false
+  }
+
+  /**
+   * Whether it is time for a round: no more changes come, or the first has waited for long. To be asked about
+   * once a second.
+   */
+  isRipe(nowMs: number): boolean {
+    const seen = this.chunks.look()
+    if (seen === 'none') {
+      this.#waitingSinceMs = null
+      const isAnythingLeft = this.#deletable.length + this.#replacedBefore.length > 0
+      return isAnythingLeft && hasPassed(nowMs, this.#roundMs, waitingMsMax)
+    }
+    this.#waitingSinceMs ??= nowMs
+    return seen === 'waiting' || hasPassed(nowMs, this.#waitingSinceMs, waitingMsMax)
   }
 
   /** Begins a round. */
-  restart(): void {
+  restart(nowMs: number): void {
     this.chunks.restart()
     this.#isRoundOver = false
     this.#savedInRound = 0
+    this.#waitingSinceMs = null
+    this.#roundMs = nowMs
   }
 
   /** Whether there is something to save in this round, or to delete after it. */
   get isDue(): boolean {
     if (this.generation === null) return false
-    return !this.#isRoundOver || this.#deletable.length > 0 || this.#hasEarlier
+    return !this.#isRoundOver || this.isToTidy
+  }
+
+  /** What is of no use waits for the next round, unless this one saved nothing, or it is much. */
+  get isToTidy(): boolean {
+    const count = this.#deletable.length
+    return this.hasEarlier || count > deletedCountMax || (count > 0 && this.#savedInRound === 0)
   }
 
   /** Writes the next chunks of the round; null where there was nothing to write, as at its end. */
@@ -95,7 +125,7 @@ export class SavedRule {
       const rowCount = this.chunks.write(chunk, buffer)
       if (rowCount === 0) {
         // Of an empty one nothing is stored, and what was is out of date.
-        this.#replace(chunk)
+        this.#replace(chunk, 0)
         buffer.length = from
         continue
       }
@@ -113,8 +143,7 @@ export class SavedRule {
   /** A piece was saved, the first of its chunks under this id, the others after it. */
   saved({ chunks }: ChunkPiece, firstId: number): void {
     for (const [index, chunk] of chunks.entries()) {
-      this.#replace(chunk)
-      this.#ids.set(chunk, firstId + index)
+      this.#replace(chunk, firstId + index)
     }
     this.#savedInRound += chunks.length
   }
@@ -149,17 +178,27 @@ export class SavedRule {
   #endRound(): void {
     this.#isRoundOver = true
     const { count, isQuiet } = this.chunks
-    for (const chunk of this.#ids.keys()) if (chunk >= count) this.#replace(chunk)
+    for (let chunk = count; chunk < this.#ids.length; chunk++) this.#replace(chunk, 0)
     this.#deletable = this.#deletable.concat(this.#replacedBefore, isQuiet ? this.#replaced : [])
     this.#replacedBefore = isQuiet ? [] : this.#replaced
     this.#replaced = []
   }
 
-  #replace(chunk: number): void {
-    const id = this.#ids.get(chunk)
-    if (id !== undefined) this.#replaced.push(id)
-    this.#ids.delete(chunk)
+  #replace(chunk: number, id: number): void {
+    if (chunk >= this.#ids.length) {
+      const longer = new Float64Array(2 * chunk)
+      longer.set(this.#ids)
+      this.#ids = longer
+    }
+    const before = this.#ids[chunk] as number
+    if (before !== 0) this.#replaced.push(before)
+    this.#ids[chunk] = id
   }
+}
+
+/** A clock that was set back has let time pass too. */
+export function hasPassed(nowMs: number, sinceMs: number, spanMs: number): boolean {
+  return !(nowMs - sinceMs >= 0 && nowMs - sinceMs < spanMs)
 }
 
 /** What the state of a rule is the state of. */

@@ -10,7 +10,7 @@ import { hostname } from 'node:os'
 import { processStartMs } from '../core/clock.js'
 
 /** Several times as long as is between two renewals. */
-export const leaseMs = 10_000
+export const leaseMs = 15_000
 
 export interface LeaseHolder {
   /** Unlike any other, in this process too. */

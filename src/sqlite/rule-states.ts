@@ -151,15 +151,21 @@ export class RuleStateRows {
   }
 
   /**
-   * Saves chunks of a generation, all or none.
+   * Saves chunks of a generation, and deletes some that are of no use any more; all or nothing.
    *
    * @returns the id of the first, those of the others follow; null where the rule's state is no longer this
    * holder's.
    */
-  save(by: Writer, { chunks, ends, rowCounts, words }: ChunkPiece, nowMs: number): number | null {
+  save(
+    by: Writer,
+    { chunks, ends, rowCounts, words }: ChunkPiece,
+    deletable: readonly number[],
+    nowMs: number,
+  ): number | null {
     const run = this.#database.connection.transaction(() => {
       if (!this.#holds(by)) return null
       this.#statements.renew.all(Math.floor(nowMs) + leaseMs, by.holder)
+      for (const id of deletable) this.#statements.deleteChunk.run(id)
       let from = 0
       let lastId = 0
       for (const [index, chunk] of chunks.entries()) {

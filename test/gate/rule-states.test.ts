@@ -61,9 +61,10 @@ function begin(
     use,
     left: (key: number) => (limiter.peek(factsOf(key)) as { remaining: number }).remaining,
     said: (text: string) => lines.filter(({ message }) => message.includes(text)),
-    /** Lets so much time pass, and what is due then be done. */
+    /** Lets so much time pass, and what is due then be done: by the second look nothing more comes. */
     async wait(ms = 5_000) {
       clock.advance(ms)
+      await states.tick()
       await states.tick()
     },
     async end() {
@@ -230,6 +231,25 @@ describe('a rule that is changed while it runs', () => {
 })
 
 describe('a round of saving', () => {
+  it('waits until no more changes come, but no more than five seconds', async () => {
+    const [path, clock] = [newPath(), manualClock(epochMs)]
+    const gate = begin(path, daily({ limit: 100 }), clock)
+    const lastId = () => Number(sql(path, 'SELECT max(id) AS id FROM rule_chunks').map(idOf))
+    const idOf = (row: unknown) => (row as { id: number | null }).id ?? 0
+    const ids: number[] = []
+    for (const isUsed of [1, 1, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0]) {
+      gate.use(1, isUsed)
+      clock.advance(1_000)
+      await gate.states.tick()
+      ids.push(lastId())
+    }
+    expect(ids).toEqual([0, 0, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 3, 3])
+    clock.advance(10_000)
+    await gate.states.tick()
+    // What was replaced is gone.
+    expect(chunkCount(path)).toBe(1)
+  })
+
   it('comes to its end although keys are moved about faster than they are saved', () => {
     const rules = compileRules([daily()])
     const store = new MemoryStore(rules, manualClock(epochMs))
@@ -239,7 +259,7 @@ describe('a round of saving', () => {
     const saved = new SavedRule(rule, store.chunksOf(rule), false)
     const nothing = { isKept: false, isOwn: false, rowCount: 0, refusal: null }
     saved.begin({ ...nothing, generation: 1 })
-    saved.restart()
+    saved.restart(epochMs)
     const buffer = new WordBuffer()
     let pieces = 0
     for (let piece = saved.write(buffer); piece !== null; piece = saved.write(buffer)) {
@@ -248,7 +268,7 @@ describe('a round of saving', () => {
       expect(++pieces).toBeLessThan(50)
     }
     expect(saved.deletable).toEqual([])
-    saved.restart()
+    saved.restart(epochMs)
     expect(saved.write(buffer)).not.toBeNull()
   })
 })

@@ -99,7 +99,7 @@ describe('the lease on a rule', () => {
     const by = held(rows, one)
     expect(rows.renew(one.id, nowMs + leaseMs - 1)).toEqual(['ip'])
     expect(rows.acquire(other, head, when(nowMs + leaseMs)).generation).toBeNull()
-    rows.save(by, pieceOf([0], [1]), nowMs + 2 * leaseMs - 2)
+    rows.save(by, pieceOf([0], [1]), [], nowMs + 2 * leaseMs - 2)
     expect(rows.acquire(other, head, when(nowMs + 3 * leaseMs - 3)).generation).toBeNull()
     expect(rows.acquire(other, head, when(nowMs + 3 * leaseMs - 2)).generation).toBe(2)
     expect(rows.renew(one.id, nowMs + 3 * leaseMs)).toEqual([])
@@ -172,8 +172,8 @@ describe('chunks', () => {
   it('are read as they were saved, the newest first, in pieces of any size', () => {
     const { rows } = opened()
     const by = held(rows, newHolder())
-    expect(rows.save(by, pieceOf([0, 1, 2], [10, 11, 12]), nowMs)).toBe(1)
-    expect(rows.save(by, pieceOf([1], [21]), nowMs)).toBe(4)
+    expect(rows.save(by, pieceOf([0, 1, 2], [10, 11, 12]), [], nowMs)).toBe(1)
+    expect(rows.save(by, pieceOf([1], [21]), [], nowMs)).toBe(4)
     for (const atOnce of [1, 2, 3, 4, 5]) {
       expect(readAll(rows, atOnce)).toEqual({ words: [[21], [12], [11], [10]], damagedCount: 0 })
     }
@@ -184,13 +184,13 @@ describe('chunks', () => {
     const [one, other] = [newHolder(), newHolder()]
     const by = held(rows, one)
     const byOther = { ...by, holder: other.id }
-    expect(rows.save(byOther, pieceOf([0], [1]), nowMs)).toBeNull()
+    expect(rows.save(byOther, pieceOf([0], [1]), [], nowMs)).toBeNull()
     expect(rows.tidy(byOther, [], true)).toBe('lost')
     const again = held(rows, one)
-    expect(rows.save(by, pieceOf([0], [1]), nowMs)).toBeNull()
-    expect(rows.save(again, pieceOf([0], [1]), nowMs)).toBe(1)
+    expect(rows.save(by, pieceOf([0], [1]), [], nowMs)).toBeNull()
+    expect(rows.save(again, pieceOf([0], [1]), [], nowMs)).toBe(1)
     rows.release(one.id)
-    expect(rows.save(again, pieceOf([0], [1]), nowMs)).toBeNull()
+    expect(rows.save(again, pieceOf([0], [1]), [], nowMs)).toBeNull()
     expect(rows.tidy(again, [1], true)).toBe('lost')
     expect(readAll(rows).words).toEqual([[1]])
   })
@@ -200,9 +200,9 @@ describe('chunks', () => {
     const holder = newHolder()
     const count = 2 * deletedCountMax + 1
     const numbers = Array.from({ length: count }, (_, n) => n)
-    rows.save(held(rows, holder), pieceOf(numbers, numbers), nowMs)
+    rows.save(held(rows, holder), pieceOf(numbers, numbers), [], nowMs)
     const by = held(rows, holder)
-    const firstId = rows.save(by, pieceOf([0, 1], [7, 8]), nowMs) ?? 0
+    const firstId = rows.save(by, pieceOf([0, 1], [7, 8]), [], nowMs) ?? 0
     expect(readAll(rows).words).toHaveLength(count + 2)
     expect(rows.tidy(by, [firstId], true)).toBe('more')
     expect(rows.tidy(by, [], false)).toBe('done')
@@ -212,14 +212,25 @@ describe('chunks', () => {
     expect(readAll(rows).words).toEqual([[8]])
   })
 
+  it('go with what is saved, or stay where that is refused', () => {
+    const { rows } = opened()
+    const by = held(rows, newHolder())
+    const firstId = rows.save(by, pieceOf([0, 1], [1, 2]), [], nowMs) ?? 0
+    const byOther = { ...by, holder: 'another' }
+    expect(rows.save(byOther, pieceOf([0], [3]), [firstId], nowMs)).toBeNull()
+    expect(readAll(rows).words).toEqual([[2], [1]])
+    expect(rows.save(by, pieceOf([0], [3]), [firstId], nowMs)).toBe(firstId + 2)
+    expect(readAll(rows).words).toEqual([[3], [2]])
+  })
+
   it('are kept by a new generation until it is saved as a whole, and counted once', () => {
     const { rows } = opened()
     const holder = newHolder()
-    rows.save(held(rows, holder), pieceOf([0, 1, 2, 0], [1, 2, 3, 4]), nowMs)
+    rows.save(held(rows, holder), pieceOf([0, 1, 2, 0], [1, 2, 3, 4]), [], nowMs)
     const acquired = rows.acquire(holder, head, when())
     expect(acquired).toMatchObject({ isKept: true, isOwn: true, rowCount: 30, generation: 2 })
     const by = { holder: holder.id, rule: 'ip', generation: 2 }
-    rows.save(by, pieceOf([0], [9]), nowMs)
+    rows.save(by, pieceOf([0], [9]), [], nowMs)
     expect(rows.acquire(holder, head, when())).toMatchObject({ isKept: true, rowCount: 30 })
     expect(readAll(rows).words).toEqual([[9], [4], [3], [2], [1]])
   })
@@ -233,7 +244,7 @@ describe('chunks', () => {
   ])('of a rule that had another %o are not read, and deleted', (fields) => {
     const { rows } = opened()
     const holder = newHolder()
-    rows.save(held(rows, holder), pieceOf([0], [1]), nowMs)
+    rows.save(held(rows, holder), pieceOf([0], [1]), [], nowMs)
     const other = { ...head, ...fields }
     expect(rows.acquire(newHolder(), other, when())).toMatchObject({ isKept: false, rowCount: 0 })
     expect(readAll(rows).words).toHaveLength(1)
@@ -247,10 +258,10 @@ describe('chunks', () => {
   it('of a rule that has started afresh are not read', () => {
     const { rows } = opened()
     const holder = newHolder()
-    rows.save(held(rows, holder), pieceOf([0], [1]), nowMs)
+    rows.save(held(rows, holder), pieceOf([0], [1]), [], nowMs)
     const by = held(rows, holder, head, { isAfresh: true })
     expect(readAll(rows).words).toEqual([])
-    rows.save(by, pieceOf([0], [2]), nowMs)
+    rows.save(by, pieceOf([0], [2]), [], nowMs)
     expect(rows.acquire(holder, head, when())).toMatchObject({ isKept: true, rowCount: 10 })
     expect(readAll(rows).words).toEqual([[2]])
   })
@@ -263,7 +274,7 @@ describe('chunks', () => {
     ['their checksum', 'checksum = checksum + 1'],
   ])('are passed over where damage has changed %s', (_, change) => {
     const { rows, database } = opened()
-    rows.save(held(rows, newHolder()), pieceOf([0, 1, 2], [1, 2, 3]), nowMs)
+    rows.save(held(rows, newHolder()), pieceOf([0, 1, 2], [1, 2, 3]), [], nowMs)
     database.connection.exec(`UPDATE rule_chunks SET ${change} WHERE chunk = 1`)
     expect(readAll(rows, 1)).toEqual({ words: [[3], [1]], damagedCount: 1 })
   })
@@ -272,7 +283,7 @@ describe('chunks', () => {
     const { rows, database } = opened()
     const numbers = Array.from({ length: deletedCountMax + 1 }, (_, n) => n)
     const by = held(rows, newHolder())
-    rows.save(by, pieceOf(numbers, numbers), nowMs)
+    rows.save(by, pieceOf(numbers, numbers), [], nowMs)
     held(rows, newHolder(), { ...head, rule: 'year', windowMs: 365 * 86_400_000 })
     const laterMs = nowMs + leaseMs + 32 * 86_400_000
     expect(rows.prune(laterMs)).toBe(false)
@@ -309,7 +320,7 @@ describe('the seed of hashes', () => {
     const { database, rows, path } = opened()
     const holder = newHolder()
     const by = held(rows, holder)
-    rows.save(by, pieceOf([0], [1]), nowMs)
+    rows.save(by, pieceOf([0], [1]), [], nowMs)
     for (const seed of ['AAAA', '', hashSeedOf(opened().database)]) {
       const foreign = new RuleStateRows(opened(path).database, seed)
       expect(foreign.acquire(holder, head, when())).toEqual({
@@ -320,7 +331,7 @@ describe('the seed of hashes', () => {
         refusal: { heldBy: null },
       })
       expect(foreign.renew(holder.id, nowMs)).toEqual([])
-      expect(foreign.save(by, pieceOf([0], [2]), nowMs)).toBeNull()
+      expect(foreign.save(by, pieceOf([0], [2]), [], nowMs)).toBeNull()
       expect(foreign.tidy(by, [], true)).toBe('lost')
     }
     database.connection.exec("UPDATE meta SET value = 'short' WHERE key = 'hash_seed'")

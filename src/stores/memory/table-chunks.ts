@@ -8,7 +8,7 @@ import { noEntry, type EntryPool } from '../../core/entry-pool.js'
 import { rollingLimitMax } from '../../core/plans.js'
 import type { CompiledRule } from '../../core/rule.js'
 import type { RuleTime } from '../../core/rule-time.js'
-import { ChunkChanges } from './chunk-changes.js'
+import { ChunkChanges, type ChangesSeen } from './chunk-changes.js'
 import { DoubleWords, entryWords, formOf } from './chunk-form.js'
 import { ChunkIntake, type TakenBy } from './chunk-intake.js'
 import type { KeyRows } from './key-rows.js'
@@ -64,6 +64,11 @@ export class TableChunks {
   /** The chunk to save next; -1 at the end of the round. */
   get next(): number {
     return this.#changes.next(this.count)
+  }
+
+  /** Looks whether there are changes to be saved, and whether more have been made since the last look. */
+  look(): ChangesSeen {
+    return this.#changes.look(this.count)
   }
 
   /** Whether everything is saved as it is now. */

@@ -1,12 +1,8 @@
 /*
- * The heaviest and the most declined keys of one rule, in its current window and the last closed one.
- * Windows start at multiples of their length since the epoch, by the rules' clock. Each has two sketches:
- * of all attempts, and of those over the limit alone, so that a key declined often is not lost among
- * heavier ones that are allowed. See `SpaceSaving` for what a sketch guarantees; the lists here keep it
+ * The heaviest and the most declined keys of one rule, in its current window and the last closed one, see
+ * `WindowPair`. Each has two sketches: of all attempts, and of those over the limit alone, so that a key
+ * declined often is not lost among heavier ones that are allowed. See `SpaceSaving` for what a sketch guarantees; the lists here keep it
  * for both windows together: requests − countErrorMax ≤ true ≤ requests, and `over` is never too high.
- *
- * A reading of the clock behind by up to two windows counts in the current window; further back, or NaN,
- * starts afresh. Windows that passed without an attempt are empty.
  *
  * Bytes: four sketches, 80 KB, and at most 300 KB of texts. Cost: a hit takes about 10 ns, 25 ns where 400
  * keys take turns, a declined one twice that; none allocates. A window turns in 2 microseconds; a list
@@ -14,8 +10,8 @@
  */
 import type { Key } from '../core/key.js'
 import { keyIdOf, type KeyWords } from '../core/key-id.js'
-import { startOf } from '../core/rule-time.js'
 import { noSlot, SpaceSaving } from './space-saving.js'
+import { WindowPair } from './window-pair.js'
 
 /** One entry of a list, over both windows together. */
 export interface HeavyKey {
@@ -32,33 +28,36 @@ export interface HeavyKey {
 }
 
 /** What one window knows; `declined` counts only attempts that were over. */
-interface Sketches {
-  readonly attempts: SpaceSaving
-  readonly declined: SpaceSaving
+class Sketches {
+  readonly attempts = new SpaceSaving()
+  readonly declined = new SpaceSaving()
+
+  clear(): void {
+    this.attempts.clear()
+    this.declined.clear()
+  }
 }
 
 export class HeavyKeys {
   readonly windowMs: number
-  /** Start of the current window. */
-  #startMs = -Infinity
-  #current: Sketches = { attempts: new SpaceSaving(), declined: new SpaceSaving() }
-  #last: Sketches = { attempts: new SpaceSaving(), declined: new SpaceSaving() }
+  readonly #windows: WindowPair<Sketches>
 
   constructor(windowMs: number) {
     this.windowMs = windowMs
+    this.#windows = new WindowPair(windowMs, () => new Sketches())
   }
 
   /** @param nowMs the rules' clock at the attempt. */
   count(key: Key, isOver: boolean, nowMs: number): void {
-    this.#follow(nowMs)
-    this.#current.attempts.count(key, isOver)
-    if (isOver) this.#current.declined.count(key, true)
+    this.#windows.follow(nowMs)
+    this.#windows.current.attempts.count(key, isOver)
+    if (isOver) this.#windows.current.declined.count(key, true)
   }
 
   /** Attempts of all keys in both windows, exactly. */
   attempts(nowMs: number): number {
-    this.#follow(nowMs)
-    return this.#current.attempts.attempts + this.#last.attempts.attempts
+    this.#windows.follow(nowMs)
+    return this.#windows.current.attempts.attempts + this.#windows.last.attempts.attempts
   }
 
   /**
@@ -80,7 +79,7 @@ export class HeavyKeys {
    */
   listed(nowMs: number, limit: number): { keys: HeavyKey[]; unlistedMax: number } {
     const all = this.#list('attempts', nowMs, Infinity)
-    const [current, last] = [this.#current.attempts, this.#last.attempts]
+    const [current, last] = [this.#windows.current.attempts, this.#windows.last.attempts]
     const unlisted = current.unlistedMax() + last.unlistedMax()
     const left = all.slice(limit).map(({ requests }) => requests)
     return { keys: all.slice(0, limit), unlistedMax: Math.max(unlisted, ...left) }
@@ -88,8 +87,8 @@ export class HeavyKeys {
 
   /** What is known of one key; null where neither list has it. */
   entry({ low, high }: KeyWords, nowMs: number): HeavyKey | null {
-    this.#follow(nowMs)
-    const isListed = [this.#current, this.#last].some(
+    this.#windows.follow(nowMs)
+    const isListed = [this.#windows.current, this.#windows.last].some(
       ({ attempts, declined }) =>
         attempts.find(low, high) !== noSlot || declined.find(low, high) !== noSlot,
     )
@@ -102,33 +101,18 @@ export class HeavyKeys {
    * of its first few attempts one key often makes all.
    */
   largestRatio(nowMs: number): number {
-    this.#follow(nowMs)
-    const { attempts } = this.#last.attempts.attempts > 0 ? this.#last : this.#current
+    this.#windows.follow(nowMs)
+    const { attempts } =
+      this.#windows.last.attempts.attempts > 0 ? this.#windows.last : this.#windows.current
     return attempts.attempts > 0 ? attempts.largest() / attempts.attempts : 0
   }
 
-  #follow(nowMs: number): void {
-    const elapsedMs = nowMs - this.#startMs
-    if (elapsedMs < this.windowMs && elapsedMs >= -2 * this.windowMs) return
-    const isNext = elapsedMs >= this.windowMs && elapsedMs < 2 * this.windowMs
-    const next = this.#last
-    this.#last = this.#current
-    this.#current = next
-    next.attempts.clear()
-    next.declined.clear()
-    if (!isNext) {
-      this.#last.attempts.clear()
-      this.#last.declined.clear()
-    }
-    this.#startMs = startOf(nowMs, this.windowMs)
-  }
-
-  #list(sketch: keyof Sketches, nowMs: number, limit: number): HeavyKey[] {
-    this.#follow(nowMs)
+  #list(sketch: 'attempts' | 'declined', nowMs: number, limit: number): HeavyKey[] {
+    this.#windows.follow(nowMs)
     const found: Found[] = []
-    const current = this.#current[sketch]
+    const current = this.#windows.current[sketch]
     current.forEachKey((low, high) => found.push(this.#lookUp(low, high)))
-    this.#last[sketch].forEachKey((low, high) => {
+    this.#windows.last[sketch].forEachKey((low, high) => {
       if (current.find(low, high) === noSlot) found.push(this.#lookUp(low, high))
     })
     const rank = sketch === 'attempts' ? 'atLeast' : 'over'
@@ -141,8 +125,8 @@ export class HeavyKeys {
 
   #lookUp(low: number, high: number): Found {
     const found: Found = { low, high, text: null, atLeast: 0, atMost: 0, over: 0 }
-    addWindow(found, this.#current)
-    addWindow(found, this.#last)
+    addWindow(found, this.#windows.current)
+    addWindow(found, this.#windows.last)
     return found
   }
 }

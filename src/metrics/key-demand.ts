@@ -1,11 +1,8 @@
 /*
  * What the keys of one rule ask for, declined attempts included: for each key and closed window the sum of
  * its costs, as a histogram since the start, and as quantiles over the last closed window and the current
- * one. Read beside the limit it says whom the limit stops. Windows start at multiples of their length since
- * the epoch, by the rules' clock, whatever the algorithm.
- *
- * A reading of the clock behind by up to two windows counts in the current window; further back, or NaN,
- * starts afresh. A window is observed when the next attempt or reading finds it closed.
+ * one. Read beside the limit it says whom the limit stops. Windows turn as those of `WindowPair` do, whatever
+ * the algorithm; one is observed when the next attempt or reading finds it closed.
  *
  * Where a window has more keys than `DemandTable` counts, the sum stays exact, the number of keys is an
  * estimate, and `max` is that of a sample.
@@ -14,6 +11,7 @@ import type { Key } from '../core/key.js'
 import { startOf } from '../core/rule-time.js'
 import { demandBounds } from './demand-bounds.js'
 import { DemandTable } from './demand-table.js'
+import { turnAt } from './window-pair.js'
 
 export interface DemandQuantiles {
   /** Each is right to one bucket: the bound that so many of the keys stayed within, or `max` if less. */
@@ -76,12 +74,11 @@ export class KeyDemand {
   }
 
   #follow(windowMs: number, nowMs: number): void {
-    const elapsedMs = nowMs - this.#startMs
     const isSameRule = windowMs === this.#windowMs
-    if (isSameRule && elapsedMs < windowMs && elapsedMs >= -2 * windowMs) return
+    const turn = isSameRule ? turnAt(nowMs - this.#startMs, windowMs) : 'afresh'
+    if (turn === 'current') return
     this.#close()
-    const isNext = isSameRule && elapsedMs >= windowMs && elapsedMs < 2 * windowMs
-    if (!isNext) {
+    if (turn === 'afresh') {
       this.#last.fill(0)
       this.#lastMax = 0
     }
